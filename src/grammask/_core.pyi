@@ -1,0 +1,198 @@
+"""The native core: byte-level languages, the token trie, masks and matchers.
+
+The core knows regular languages, grammars, JSON-like collection frames and tokens. What a JSON Schema, a regular
+expression dialect or a Python type *means* is decided in ``grammask.constraints``, which talks to the core through
+``Builder``.
+"""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Expr = int
+"""An interned expression: equal languages built the same way have equal numbers. Valid with the Builder that made it
+and with every other Builder of the same Vocabulary generation; never construct one by hand."""
+
+Spelling = Literal["utf8", "json", "json-canonical"]
+"""How a code point is spelled in bytes.
+
+``utf8``            its UTF-8 bytes.
+``json``            every spelling that RFC 8259 allows between the quotes of a JSON string: raw UTF-8 where raw is legal
+                    (not ``"``, ``\\`` or below U+0020), the short escapes (``\\n``, ``\\/`` ...), ``\\uXXXX`` in either
+                    case, surrogate pairs for astral code points.
+``json-canonical``  exactly one spelling: raw where legal, else the short escape, else ``\\u00xx`` in lower case
+                    (what ``json.dumps(ensure_ascii=False)`` writes).
+Surrogate code points (U+D800 to U+DFFF) have no spelling: they are dropped from any class.
+"""
+
+class ConstraintTooLargeError(Exception):
+    """A budget of the Builder or of the compiled constraint was exceeded."""
+
+class Vocabulary:
+    """Token bytes, the token trie and the caches that constraints over this vocabulary share.
+
+    tokens: the bytes of each token id; None for ids that never match text (special tokens, padding rows).
+    """
+
+    def __init__(self, tokens: Sequence[bytes | None], eos_token_ids: Sequence[int], size: int) -> None: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def eos_token_ids(self) -> list[int]: ...
+    def token_bytes(self, token_id: int) -> bytes | None: ...
+    def tokenize_greedy(self, text: bytes) -> list[int]: ...
+    def memory_bytes(self) -> dict[str, int]: ...
+
+class Builder:
+    """Builds expressions for one constraint.
+
+    An expression denotes a language over bytes. Expressions are hash-consed, so building the same thing twice is cheap
+    and yields the same number. Methods raise ConstraintTooLargeError when ``limits`` are exceeded.
+    """
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        *,
+        max_expressions: int = 2_000_000,
+        max_seconds: float = 30.0,
+    ) -> None: ...
+
+    # -- leaves
+    @property
+    def empty(self) -> Expr: ...  # no word at all
+    @property
+    def epsilon(self) -> Expr: ...  # the empty word only
+    def literal(self, data: bytes) -> Expr: ...
+    def byte_set(self, ranges: Sequence[tuple[int, int]]) -> Expr: ...  # one byte out of inclusive ranges
+    def chars(self, ranges: Sequence[tuple[int, int]], spelling: Spelling = "utf8") -> Expr:
+        """One code point out of inclusive ranges, spelled as told."""
+    def text(self, text: str, spelling: Spelling = "utf8") -> Expr:
+        """Exactly this text, each code point spelled as told."""
+    def decimal(
+        self,
+        *,
+        minimum: str | None = None,
+        maximum: str | None = None,
+        exclusive_minimum: bool = False,
+        exclusive_maximum: bool = False,
+        multiple_of: str | None = None,
+        integer: bool = False,
+        exponent: bool = True,
+    ) -> Expr:
+        """JSON number texts whose exact decimal value lies within the bounds and is a multiple of multiple_of.
+
+        Bounds and multiple are decimal texts such as "-12.5" or "1e-3". integer: the value is whole (1.0 counts).
+        exponent=False leaves out texts with an exponent. See docs/architecture.md for which texts with exponents are in.
+        """
+
+    # -- combinators
+    def concat(self, parts: Sequence[Expr]) -> Expr: ...
+    def union(self, parts: Sequence[Expr]) -> Expr: ...
+    def intersection(self, parts: Sequence[Expr]) -> Expr: ...
+    def complement(self, e: Expr) -> Expr: ...  # relative to all byte strings
+    def repeat(self, e: Expr, low: int, high: int | None) -> Expr: ...
+    def optional(self, e: Expr) -> Expr: ...
+
+    # -- frames and recursion
+    def call(self, e: Expr) -> Expr:
+        """The language of e, matched in a frame of its own.
+
+        Inside intersection and complement a call is a single letter: the operation is over words whose letters are bytes
+        and calls. Use it for every value of a collection: equal bodies then share their states and masks across
+        grammars. Include the white space that may stand before a value in the body of the call.
+        """
+    def rule(self, name: str) -> Expr:
+        """A call to a rule that is defined later (recursion). name appears in diagnostics only."""
+    def define(self, rule: Expr, body: Expr) -> None: ...
+    def special_token(self, token_id: int) -> Expr:
+        """Exactly this token, by id; never matched by text."""
+    def object(
+        self,
+        members: Sequence[tuple[bytes | Expr, bool, Sequence[tuple[Expr, int]]]],
+        *,
+        open: Expr,
+        colon: Expr,
+        comma: Expr,
+        close: Expr,
+        min_members: int = 0,
+        max_members: int | None = None,
+        ordered: bool = True,
+        obligations: int = 0,
+        dependencies: Sequence[tuple[int, Sequence[int]]] = (),
+    ) -> Expr:
+        """A JSON object frame: open [member (comma member)*] close, where member is key colon value.
+
+        members: (key, required, values).
+            key: bytes, one literal key with its quotes in its only spelling: it may appear at most once; or an Expr, a
+                family of keys (call-free, with quotes): any number of distinct keys from it, always after the literal
+                ones when ``ordered``. Families and literals must be pairwise disjoint languages (the caller cuts them so).
+            required: literal keys only.
+            values: alternatives (value, mask): a value expression (normally a call) and the bit set of obligations
+                that a member with this value fulfils.
+        ordered: literal members appear in the order given (families last); else in any order.
+        obligations: how many obligation bits there are; the object may close only when every bit has been fulfilled.
+        dependencies: (i, [j...]): if literal member i is present, members j (literal, indices into members) must be too.
+        Dead ends are never entered: a key is offered only if the object can still be completed after it. Returns
+        ``empty`` if no object exists.
+        """
+    def unique_array(
+        self,
+        item: Expr,
+        *,
+        open: Expr,
+        comma: Expr,
+        close: Expr,
+        min_items: int = 0,
+        max_items: int | None = None,
+    ) -> Expr:
+        """A JSON array whose items are pairwise different as JSON values (1 equals 1.0, key order ignored)."""
+
+    # -- questions
+    def is_empty(self, e: Expr) -> bool: ...
+    def is_nullable(self, e: Expr) -> bool: ...
+    def count_words(self, e: Expr, limit: int) -> int:
+        """How many words a call-free expression has, counted up to limit (returns limit when there are at least that many)."""
+    def shortest(self, e: Expr) -> bytes | None:
+        """A shortest word, None if there is none."""
+    def matches(self, e: Expr, data: bytes) -> bool:
+        """Whether a call-free expression matches exactly these bytes."""
+    def show(self, e: Expr) -> str:
+        """A readable form, for tests and debugging."""
+    def compile(self, root: Expr) -> Compiled:
+        """Checks that every rule is defined, drops unproductive ones. Raises ValueError if the language is empty."""
+
+class Compiled:
+    """Immutable, shareable between threads."""
+
+    @property
+    def vocabulary(self) -> Vocabulary: ...
+    def matcher(self) -> Matcher: ...
+    def memory_bytes(self) -> dict[str, int]: ...
+
+class Matcher:
+    """The position of one sequence inside a compiled constraint. One thread at a time."""
+
+    def fill_mask(self, out: NDArray[np.int32]) -> None: ...
+    def allowed_token_ids(self) -> NDArray[np.int32]: ...
+    def accept(self, token_id: int) -> bool: ...
+    def accept_bytes(self, data: bytes) -> bool: ...
+    def matched_prefix(self, data: bytes) -> int:
+        """How many of these bytes could be accepted from here; the matcher is not changed."""
+    def next_bytes(self) -> bytes:
+        """All bytes that may come next, ascending."""
+    def rollback(self, n_tokens: int) -> None: ...
+    def forced_bytes(self, limit: int = 65536) -> bytes:
+        """The bytes that are certain to come next (empty when the output could also end here)."""
+    def forced_tokens(self) -> list[int]: ...
+    @property
+    def is_complete(self) -> bool: ...
+    @property
+    def is_terminated(self) -> bool: ...  # an end-of-text token was accepted
+    def copy(self) -> Matcher: ...
+    def stack(self) -> list[str]:
+        """The frames, outermost first, in readable form."""
+
+def fill_masks(matchers: Sequence[Matcher], out: NDArray[np.int32], threads: int | None = None) -> None: ...
