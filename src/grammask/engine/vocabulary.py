@@ -1,0 +1,401 @@
+"""The vocabulary of a model: the bytes that each token id adds to the output.
+
+A constraint speaks about bytes, a model about token ids; the vocabulary joins the two. It knows three kinds of ids:
+
+* **text**: the token adds its bytes, the same wherever it stands;
+* **special** (end of text, begin of turn, ...): never matched by text, even if the text spells its name;
+* **padding**: rows of the logits that have no token, or one without any bytes; never allowed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+import threading
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from grammask.engine.tokenizers import gguf, huggingface, tiktoken_ranks
+from grammask.engine.tokenizers.encoding import HuggingFaceEncoder, TextEncoder, TiktokenEncoder, encode_exactly
+from grammask.engine.tokenizers.table import MAX_SIZE, TokenTable, VocabularyError, checked_id, checked_ids
+
+if TYPE_CHECKING:
+    import tiktoken
+    import tokenizers
+
+    from grammask import _core
+
+__all__ = ["Vocabulary", "VocabularyError"]
+
+_TEXT, _SPECIAL, _PADDING = 0, 1, 2
+
+
+class Vocabulary:
+    """Token bytes by id, immutable and shareable between threads. Made by one of the ``from_`` constructors.
+
+    All constructors take ``size``, the number of rows of the model's logits, which may exceed the number of tokens (the
+    rest is padding), and ``eos_token_ids``, which replaces what the source declares. Where a source declares no end of
+    text and has no special token that is known for it, ``eos_token_ids`` must be given ([] for none: no output then
+    ends).
+    """
+
+    __slots__ = (
+        "_data",
+        "_encoder",
+        "_eos",
+        "_fingerprint",
+        "_kinds",
+        "_lock",
+        "_native",
+        "_offsets",
+        "_source",
+        "_special",
+    )
+
+    def __init__(
+        self,
+        table: TokenTable,
+        *,
+        size: int | None,
+        eos_token_ids: Iterable[int] | int | None,
+        encoder: TextEncoder | None,
+        source: str,
+    ) -> None:
+        rows = len(table.tokens) if table.size is None else table.size
+        if size is not None:
+            rows = checked_id(size, "size")
+        if eos_token_ids is not None:
+            ends = checked_ids(eos_token_ids, "an end-of-text token id")
+        else:
+            ends = tuple(token_id for token_id in table.eos_token_ids if token_id < rows)
+            if not ends:
+                raise VocabularyError(
+                    "the tokenizer does not say which tokens end a text",
+                    hint="pass eos_token_ids=[...] with the ids at which your engine stops",
+                )
+        for token_id in ends:
+            if token_id >= rows:
+                raise VocabularyError(f"the end-of-text token id {token_id} lies beyond the size of {rows}")
+        special = {name: token_id for name, token_id in table.special_tokens.items() if token_id < rows}
+        lost = next((i for i, token in enumerate(table.tokens[rows:], rows) if token is not None), None)
+        if lost is not None:
+            raise VocabularyError(
+                f"a size of {rows} would cut off the token {lost} ({table.tokens[lost]!r})",
+                hint="size is the number of rows of the model's logits; at least the number of tokens",
+            )
+
+        named = set(special.values())
+        for token_id in ends:
+            if token_id not in named:
+                special[_name_of(token_id, table.tokens, special)] = token_id
+        tokens = [token or b"" for token in table.tokens[:rows]]
+        tokens.extend([b""] * (rows - len(tokens)))
+        for token_id in special.values():
+            tokens[token_id] = b""
+        lengths = np.fromiter(map(len, tokens), dtype=np.int64, count=rows)
+        self._data = b"".join(tokens)
+        self._offsets = np.zeros(rows + 1, dtype=np.int64)
+        np.cumsum(lengths, out=self._offsets[1:])
+        self._kinds = np.where(lengths > 0, _TEXT, _PADDING).astype(np.uint8)
+        self._kinds[list(special.values())] = _SPECIAL
+        self._special = dict(sorted(special.items(), key=lambda item: item[1]))
+        self._eos = ends
+        self._encoder = encoder
+        self._source = source
+        self._fingerprint: str | None = None
+        self._native: _core.Vocabulary | None = None
+        self._lock = threading.Lock()
+
+    # -- constructors
+
+    @classmethod
+    def from_tokenizers(
+        cls,
+        source: str | os.PathLike[str] | bytes | Mapping[str, Any] | tokenizers.Tokenizer,
+        *,
+        size: int | None = None,
+        eos_token_ids: Iterable[int] | int | None = None,
+    ) -> Vocabulary:
+        """From a Hugging Face ``tokenizer.json``.
+
+        source: the path of the file or of a folder that holds it; its content as text, bytes or a parsed object; or a
+            ``tokenizers.Tokenizer``. With a path, ``generation_config.json``, ``tokenizer_config.json`` and
+            ``config.json`` in the same folder tell the end-of-text tokens and the size.
+
+        Raises:
+            OSError: the file cannot be read.
+            VocabularyError: the source is malformed, or its tokens have no exact bytes (WordPiece, for example).
+        """
+        table, encoder = _read_tokenizers(source)
+        return cls(table, size=size, eos_token_ids=eos_token_ids, encoder=encoder, source="tokenizers")
+
+    @classmethod
+    def from_transformers(
+        cls, tokenizer: Any, size: int | None = None, *, eos_token_ids: Iterable[int] | int | None = None
+    ) -> Vocabulary:
+        """From a fast tokenizer of transformers.
+
+        size: the number of rows of the logits, usually ``model.config.vocab_size``.
+
+        Raises:
+            VocabularyError: the tokenizer is not backed by the tokenizers library, or its tokens have no exact bytes.
+        """
+        table, backend = huggingface.table_from_transformers(tokenizer)
+        encoder = HuggingFaceEncoder(lambda: type(backend).from_str(backend.to_str()))
+        return cls(table, size=size, eos_token_ids=eos_token_ids, encoder=encoder, source="transformers")
+
+    @classmethod
+    def from_tiktoken(
+        cls,
+        encoding: tiktoken.Encoding,
+        *,
+        size: int | None = None,
+        eos_token_ids: Iterable[int] | int | None = None,
+    ) -> Vocabulary:
+        """From a tiktoken encoding.
+
+        Raises:
+            VocabularyError: not an encoding.
+        """
+        table = tiktoken_ranks.table_from_tiktoken(encoding)
+        return cls(table, size=size, eos_token_ids=eos_token_ids, encoder=TiktokenEncoder(encoding), source="tiktoken")
+
+    @classmethod
+    def from_gguf(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        size: int | None = None,
+        eos_token_ids: Iterable[int] | int | None = None,
+    ) -> Vocabulary:
+        """From the metadata of a GGUF file. ``encode`` is then greedy: the file's own tokenizer belongs to llama.cpp.
+
+        Raises:
+            OSError: the file cannot be read.
+            VocabularyError: the file is malformed, or has a tokenizer other than gpt2, llama and t5.
+        """
+        table = gguf.table_from_gguf(Path(path))
+        return cls(table, size=size, eos_token_ids=eos_token_ids, encoder=None, source="gguf")
+
+    @classmethod
+    def from_tokens(
+        cls,
+        tokens: Sequence[bytes | None],
+        eos_token_ids: Iterable[int] | int,
+        special_token_ids: Mapping[str, int] | Iterable[int] = (),
+        size: int | None = None,
+    ) -> Vocabulary:
+        """From the bytes of each token id.
+
+        tokens: index is the id; None (or no bytes at all) for ids that never match text.
+        special_token_ids: ids to keep apart, as name -> id, or alone: the name is then the token's own text.
+
+        Raises:
+            VocabularyError: a token is not bytes, or an id is out of range.
+        """
+        if len(tokens) > MAX_SIZE:
+            raise VocabularyError(f"there are {len(tokens)} tokens, more than {MAX_SIZE}")
+        for token_id, token in enumerate(tokens):
+            if token is not None and not isinstance(token, bytes):
+                raise VocabularyError(
+                    f"token {token_id} must be bytes or None, not {type(token).__name__}",
+                    hint="a token is a piece of output in bytes, and may hold half a character",
+                )
+        special: dict[str, int] = {}
+        if isinstance(special_token_ids, Mapping):
+            for name, value in special_token_ids.items():
+                special[name] = checked_id(value, f"the id of the special token {name!r}")
+        else:
+            for token_id in checked_ids(special_token_ids, "a special token id"):
+                special[_name_of(token_id, tokens, special)] = token_id
+        rows = len(tokens) if size is None else checked_id(size, "size")
+        for name, token_id in special.items():
+            if token_id >= rows:
+                raise VocabularyError(f"the id {token_id} of the special token {name!r} lies beyond the size of {rows}")
+        return cls(
+            TokenTable(list(tokens), special), size=size, eos_token_ids=eos_token_ids, encoder=None, source="tokens"
+        )
+
+    # -- what it holds
+
+    @property
+    def size(self) -> int:
+        """Rows of the logits: token ids are 0 to size - 1."""
+        return len(self._kinds)
+
+    @property
+    def eos_token_ids(self) -> list[int]:
+        """The tokens that end a text."""
+        return list(self._eos)
+
+    @property
+    def special_tokens(self) -> dict[str, int]:
+        """Name -> id of the special tokens, the end-of-text tokens among them, by ascending id."""
+        return dict(self._special)
+
+    @property
+    def padding_rows(self) -> list[int]:
+        """The ids that have no token, or one without bytes. They are never allowed."""
+        rows: list[int] = np.flatnonzero(self._kinds == _PADDING).tolist()
+        return rows
+
+    @property
+    def source(self) -> str:
+        """What it was made from: tokenizers, transformers, tiktoken, gguf or tokens."""
+        return self._source
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash (SHA-256, hexadecimal) of size, token bytes, special tokens and end-of-text tokens.
+
+        Equal for equal content, whatever it was made from, on every machine and in every version of grammask.
+        """
+        if self._fingerprint is None:
+            names = json.dumps([self.size, sorted(self._eos), sorted(self._special.items(), key=lambda item: item[1])])
+            digest = hashlib.sha256(b"grammask vocabulary 1\n" + names.encode() + b"\n")
+            digest.update(self._offsets.astype("<i8").tobytes())
+            digest.update(self._kinds.tobytes())
+            digest.update(self._data)
+            self._fingerprint = digest.hexdigest()
+        return self._fingerprint
+
+    @property
+    def native(self) -> _core.Vocabulary:
+        """The native vocabulary with its token trie, built at the first use."""
+        if self._native is None:
+            from grammask import _core
+
+            with self._lock:
+                if self._native is None:
+                    tokens = [self.token_bytes(token_id) for token_id in range(self.size)]
+                    self._native = _core.Vocabulary(tokens, list(self._eos), self.size)
+        return self._native
+
+    def token_bytes(self, token_id: int) -> bytes | None:
+        """The bytes that a token adds to the output, None for special tokens and padding.
+
+        Raises:
+            IndexError: the id is not in the vocabulary.
+        """
+        if not 0 <= token_id < len(self._kinds):
+            raise IndexError(f"token id {token_id} is not between 0 and {self.size - 1}")
+        start, end = self._offsets[token_id : token_id + 2].tolist()
+        return self._data[start:end] or None
+
+    def is_special(self, token_id: int) -> bool:
+        """Whether a token is kept apart from text (end-of-text tokens are).
+
+        Raises:
+            IndexError: the id is not in the vocabulary.
+        """
+        if not 0 <= token_id < len(self._kinds):
+            raise IndexError(f"token id {token_id} is not between 0 and {self.size - 1}")
+        return bool(self._kinds[token_id] == _SPECIAL)
+
+    def decode(self, token_ids: Iterable[int]) -> bytes:
+        """The bytes of a sequence of tokens; special tokens and padding add none.
+
+        Raises:
+            IndexError: an id is not in the vocabulary.
+        """
+        return b"".join(self.token_bytes(token_id) or b"" for token_id in token_ids)
+
+    def encode(self, text: str | bytes) -> list[int]:
+        """Tokens that spell exactly these bytes, where possible those that the model's own tokenizer would write.
+
+        Special tokens are never used, also not where the text spells their names. Without a tokenizer (GGUF, token
+        lists), and where the tokenizer would change the text, the tokens are those of ``tokenize_greedy``.
+
+        Raises:
+            ValueError: the text holds lone surrogates, or the vocabulary has no tokens for some of its bytes.
+        """
+        data = text.encode() if isinstance(text, str) else bytes(text)
+        if self._encoder is not None and data:
+            whole = _valid_text(data)
+            try:
+                ids = encode_exactly(whole, self._encoder, self.token_bytes)
+            except ImportError as error:
+                warnings.warn(f"encoding greedily, not as the model's tokenizer would: {error}", RuntimeWarning, 2)
+                ids = None
+            if ids is not None:
+                rest = data[len(whole.encode()) :]
+                return ids + self.tokenize_greedy(rest) if rest else ids
+        return self.tokenize_greedy(data)
+
+    def tokenize_greedy(self, text: str | bytes) -> list[int]:
+        """Tokens that spell exactly these bytes, each the longest that fits.
+
+        Raises:
+            ValueError: the text holds lone surrogates, or the vocabulary has no tokens for some of its bytes.
+        """
+        return self.native.tokenize_greedy(text.encode() if isinstance(text, str) else bytes(text))
+
+    def memory_bytes(self) -> dict[str, int]:
+        """Memory by part, in bytes; the native parts are there once it is built."""
+        table = len(self._data) + self._offsets.nbytes + self._kinds.nbytes
+        names = sys.getsizeof(self._special) + sum(map(sys.getsizeof, self._special))
+        native = {} if self._native is None else self._native.memory_bytes()
+        return {"table": table, "special_tokens": names, **{f"native.{part}": size for part, size in native.items()}}
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __repr__(self) -> str:
+        return (
+            f"<Vocabulary of {self.size} tokens from {self._source}: {len(self._special)} special, "
+            f"{len(self.padding_rows)} padding, end of text {', '.join(map(str, self._eos)) or 'none'}>"
+        )
+
+
+def _read_tokenizers(source: Any) -> tuple[TokenTable, HuggingFaceEncoder]:
+    """The table of whatever ``from_tokenizers`` takes, and an encoder that loads its tokenizer when first used."""
+    if hasattr(source, "to_str"):
+        table = huggingface.table_from_json(huggingface.parse(source.to_str(), "the tokenizer"))
+        return table, HuggingFaceEncoder(lambda: type(source).from_str(source.to_str()))
+    if isinstance(source, Mapping):
+        return huggingface.table_from_json(source), _encoder_of_text(lambda: json.dumps(dict(source)))
+    if isinstance(source, (bytes, bytearray)):
+        content = bytes(source)
+        table = huggingface.table_from_json(huggingface.parse(content, "the tokenizer"))
+        return table, _encoder_of_text(content.decode)
+    if isinstance(source, str) and source.lstrip().startswith("{"):
+        return huggingface.table_from_json(huggingface.parse(source, "the tokenizer")), _encoder_of_text(lambda: source)
+    if isinstance(source, (str, os.PathLike)):
+        path = huggingface.resolve(source)
+        return huggingface.table_from_file(path), _encoder_of_text(lambda: path.read_text(encoding="utf-8"))
+    raise VocabularyError(
+        f"expected a path, the content of a tokenizer.json or a tokenizers.Tokenizer, not {type(source).__name__}",
+        hint="for a transformers tokenizer use Vocabulary.from_transformers",
+    )
+
+
+def _encoder_of_text(content: Any) -> HuggingFaceEncoder:
+    """An encoder for the tokenizer.json that ``content()`` returns as text."""
+
+    def load() -> tokenizers.Tokenizer:
+        import tokenizers
+
+        return tokenizers.Tokenizer.from_str(content())
+
+    return HuggingFaceEncoder(load)
+
+
+def _name_of(token_id: int, tokens: Sequence[bytes | None], taken: Mapping[str, int]) -> str:
+    """A name for a special token that came without one: its own text if it has any and that is free."""
+    token = tokens[token_id] if token_id < len(tokens) else None
+    name = (token or b"").decode(errors="backslashreplace")
+    return name if name and name not in taken else f"<token {token_id}>"
+
+
+def _valid_text(data: bytes) -> str:
+    """The longest prefix of ``data`` that is UTF-8."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        return data[: error.start].decode()
