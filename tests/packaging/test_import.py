@@ -1,0 +1,82 @@
+"""``import grammask`` is light, and what it exports is complete and documented."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import subprocess
+import sys
+
+import grammask
+
+# What is imported late, inside the functions that need it. numpy is the one required dependency.
+HEAVY = {
+    "asyncio",
+    "gguf",
+    "httpx",
+    "huggingface_hub",
+    "jsonschema",
+    "openai",
+    "pydantic",
+    "regex",
+    "requests",
+    "rich",
+    "safetensors",
+    "tiktoken",
+    "tokenizers",
+    "torch",
+    "transformers",
+    "typer",
+    "urllib.request",
+}
+
+
+def modules_after(statement: str) -> set[str]:
+    """The names of all modules loaded in a fresh interpreter that has run the statement."""
+    program = f"import json, sys\n{statement}\nprint(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return set(json.loads(done.stdout))
+
+
+def test_import_loads_nothing_heavy() -> None:
+    loaded = modules_after("import grammask")
+    assert "grammask._core" in loaded
+    assert not loaded & HEAVY
+
+
+def test_import_needs_numpy_only() -> None:
+    """Third-party packages besides numpy are not even looked for."""
+    before = modules_after("import numpy")
+    new = {name.partition(".")[0] for name in modules_after("import numpy, grammask") - before}
+    assert new - {"grammask"} <= sys.stdlib_module_names
+
+
+def test_all_is_sorted_and_complete() -> None:
+    exported = list(grammask.__all__)
+    assert exported == sorted(exported, key=lambda name: (name.startswith("__"), name.casefold()))
+    assert len(exported) == len(set(exported))
+    for name in exported:
+        assert hasattr(grammask, name), name
+
+
+def test_everything_public_is_documented() -> None:
+    undocumented = [
+        name
+        for name in grammask.__all__
+        if (inspect.isclass(getattr(grammask, name)) or inspect.isfunction(getattr(grammask, name)))
+        and not inspect.getdoc(getattr(grammask, name))
+    ]
+    assert not undocumented
+
+
+def test_version_is_the_installed_one() -> None:
+    from importlib.metadata import version
+
+    assert grammask.__version__ == version("grammask")
+
+
+def test_type_information_is_shipped() -> None:
+    from importlib.resources import files
+
+    assert files("grammask").joinpath("py.typed").is_file()
+    assert files("grammask").joinpath("_core.pyi").is_file()

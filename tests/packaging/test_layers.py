@@ -1,0 +1,81 @@
+"""Arrows point one way: which part of the package may import which.
+
+    constraints -> engine -> _core
+    decoding -> models, sampling, constraints, engine   (a model's generate() hands over to decoding, imported late)
+    cli, integrations, server, explorer, lab, providers -> everything below; nothing below imports them
+
+Imports for the type checker only (under ``if TYPE_CHECKING:``) do not count.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import grammask
+
+PACKAGE = Path(grammask.__file__).parent
+
+BELOW = {
+    "_core": set(),
+    "_version": set(),
+    "engine": {"_core"},
+    "sampling": {"engine"},
+    "constraints": {"_core", "engine"},
+    "models": {"_core", "decoding", "engine", "sampling"},
+    "decoding": {"constraints", "engine", "models", "sampling"},
+}
+ON_TOP = {"__init__", "cli", "integrations", "server", "explorer", "lab", "providers"}
+
+
+def layer_of(path: Path) -> str:
+    """The part of the package a source file belongs to: ``engine`` for engine/errors.py, ``_version`` for _version.py."""
+    return path.relative_to(PACKAGE).with_suffix("").parts[0]
+
+
+def is_for_type_checkers(node: ast.stmt) -> bool:
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+
+
+def imported_layers(path: Path) -> Iterator[tuple[int, str]]:
+    """(line, layer) of every import of another part of grammask that runs."""
+    pending: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
+    while pending:
+        node = pending.pop()
+        modules: list[str] = []
+        if isinstance(node, ast.Import):
+            modules = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno}: write imports in full"
+            modules = [node.module or ""]
+            if node.module == "grammask":
+                modules = [f"grammask.{alias.name}" for alias in node.names]
+        for module in modules:
+            parts = module.split(".")
+            if parts[0] == "grammask":
+                yield node.lineno, parts[1] if len(parts) > 1 else "__init__"
+        pending.extend(
+            child
+            for child in ast.iter_child_nodes(node)
+            if not (isinstance(child, ast.stmt) and is_for_type_checkers(child))
+        )
+
+
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=[str(p.relative_to(PACKAGE)) for p in SOURCES])
+def test_imports_point_down(path: Path) -> None:
+    layer = layer_of(path)
+    if layer in ON_TOP:
+        return
+    allowed = BELOW[layer] | {layer}
+    wrong = [f"{path.name}:{line} imports {name}" for line, name in imported_layers(path) if name not in allowed]
+    assert not wrong, f"{layer} may import {sorted(allowed)} only"
+
+
+def test_every_part_has_its_place() -> None:
+    assert {layer_of(path) for path in SOURCES} <= BELOW.keys() | ON_TOP
