@@ -1,0 +1,126 @@
+"""``grammask check``: is a text valid, and if not, where does it go wrong? Needs no model."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from grammask.cli.console import errors_as_exit_codes
+from grammask.cli.constraints import (
+    ChoiceOption,
+    ConstraintOptions,
+    GrammarOption,
+    JsonOption,
+    PropertyOrderOption,
+    RegexOption,
+    SchemaOption,
+    TypeOption,
+)
+from grammask.cli.exit_codes import ExitCode
+from grammask.cli.inputs import text_argument
+from grammask.cli.places import Place, describe_bytes, quote
+
+if TYPE_CHECKING:
+    from grammask.constraints.base import Constraint
+    from grammask.engine import Matcher
+
+EXAMPLES = """
+Examples:
+
+  grammask check --schema record.json '{"name": "Ada"}'
+
+  grammask check --grammar arithmetic.gbnf --input expression.txt
+
+  curl -s https://example.org/data.json | grammask check --schema data.schema.json --property-order any
+
+Exit status: 0 valid; 1 not valid; 2 wrong usage; 3 the constraint cannot be enforced.
+"""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a text is valid, and where it stops being the beginning of a valid one.
+
+    Attributes:
+        valid: the whole text is valid.
+        place: of the first byte that cannot stand there, or of the end if the text only stops too early; None if valid.
+        found: what stands there: the bytes from there on, empty at the end.
+        expected: what could have stood there, in words.
+    """
+
+    valid: bool
+    place: Place | None = None
+    found: bytes = b""
+    expected: str = ""
+
+    def __str__(self) -> str:
+        if self.valid:
+            return "valid"
+        found = quote(self.found) if self.found else "the end of the text"
+        return f"not valid at {self.place}: found {found}, expected {self.expected}"
+
+    def as_json(self) -> dict[str, Any]:
+        """For programs."""
+        if self.place is None:
+            return {"valid": True}
+        found = self.found.decode("utf-8", "backslashreplace")
+        return {"valid": False, **asdict(self.place), "found": found, "expected": self.expected}
+
+
+def check_text(constraint: Constraint, data: bytes) -> Verdict:
+    """Judges a text byte by byte, so the verdict does not depend on any tokenizer."""
+    matcher = byte_matcher(constraint)
+    matched = matcher.matched_prefix(data)
+    matcher.accept_bytes(data[:matched])
+    if matched == len(data) and matcher.is_complete:
+        return Verdict(True)
+    return Verdict(False, Place.of(data, matched), data[matched:], expected_next(matcher))
+
+
+def byte_matcher(constraint: Constraint) -> Matcher:
+    """A matcher over the vocabulary of the 256 single bytes and an end of text."""
+    import grammask
+
+    bytes_and_end: list[bytes | None] = [bytes([byte]) for byte in range(256)]
+    vocabulary = grammask.Vocabulary.from_tokens([*bytes_and_end, None], eos_token_ids=[256])
+    return grammask.compile(constraint, vocabulary).matcher()
+
+
+def expected_next(matcher: Matcher) -> str:
+    """What may come next, in words: the text that must come if it is certain, else the possible next characters."""
+    forced = matcher.forced_bytes(256)
+    if len(forced) > 1:
+        return quote(forced)
+    ends = ["the end of the text"] if matcher.is_complete else []
+    following = matcher.next_bytes()
+    return " or ".join([*([describe_bytes(following)] if following else []), *ends])
+
+
+def check(
+    text: Annotated[str | None, typer.Argument(metavar="[TEXT]", help="The text; or use --input or a pipe.")] = None,
+    schema: SchemaOption = None,
+    type_name: TypeOption = None,
+    regex: RegexOption = None,
+    choice: ChoiceOption = None,
+    grammar: GrammarOption = None,
+    any_json: JsonOption = False,
+    property_order: PropertyOrderOption = "schema",
+    input_path: Annotated[
+        str | None,
+        typer.Option(
+            "--input", "-i", metavar="FILE", help="File with the text; - is standard input. A last newline is dropped."
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json-output", help="The verdict as a JSON object.")] = False,
+) -> None:
+    """Tell whether a text is valid; if not, at which byte it goes wrong and what was expected there."""
+    with errors_as_exit_codes():
+        constraint = ConstraintOptions(
+            schema, type_name, regex, choice or [], grammar, any_json, property_order
+        ).require()
+        verdict = check_text(constraint, text_argument(text, input_path, what="text"))
+        typer.echo(json.dumps(verdict.as_json(), ensure_ascii=False) if as_json else str(verdict))
+        raise typer.Exit(ExitCode.OK if verdict.valid else ExitCode.INVALID)

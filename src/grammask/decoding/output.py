@@ -1,0 +1,72 @@
+"""What the caller wants to get: from a constraint, a type or nothing to a compiled constraint and a way to read the
+text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from grammask.constraints.base import Constraint
+    from grammask.engine import CompiledConstraint, Vocabulary
+
+FREE_TEXT = r"[\s\S]*"
+"""Every text. As a constraint it keeps special tokens and padding out, and ends only at whole characters."""
+
+
+@dataclass(frozen=True)
+class Output:
+    """What an output must be, and what becomes of it.
+
+    Attributes:
+        compiled: the constraint over the model's vocabulary.
+        parse: from a complete text to the value.
+        structured: the user gave a constraint; False for free text.
+    """
+
+    compiled: CompiledConstraint
+    parse: Callable[[str], Any]
+    structured: bool
+
+
+def resolve_output(wanted: Any, vocabulary: Vocabulary) -> Output:
+    """Compiles what the user passed.
+
+    Args:
+        wanted: None, a Constraint, a CompiledConstraint over an equal vocabulary, a TypedOutput, or a Python type.
+        vocabulary: the model's.
+
+    Raises:
+        ConstraintError: it cannot be enforced.
+        ValueError: a CompiledConstraint over another vocabulary.
+    """
+    from grammask.constraints.base import Constraint
+    from grammask.constraints.regex import Regex
+    from grammask.constraints.types import TypedOutput, typed_output
+    from grammask.engine import CompiledConstraint, compile
+
+    if wanted is None:
+        return Output(compile(Regex(FREE_TEXT), vocabulary), _as_it_is, structured=False)
+    if isinstance(wanted, CompiledConstraint):
+        if wanted.vocabulary.fingerprint != vocabulary.fingerprint:
+            raise ValueError(
+                f"this constraint was compiled for {wanted.vocabulary!r}, but the model has {vocabulary!r}: compile it with "
+                f"model.vocabulary"
+            )
+        return Output(wanted, _reader(wanted.constraint), structured=True)
+    if isinstance(wanted, Constraint):
+        return Output(compile(wanted, vocabulary), _reader(wanted), structured=True)
+    typed = wanted if isinstance(wanted, TypedOutput) else typed_output(wanted)
+    return Output(compile(typed.constraint, vocabulary), typed.parse, structured=True)
+
+
+def _reader(constraint: Constraint) -> Callable[[str], Any]:
+    from grammask.constraints.json_schema import JsonSchema, JsonValue
+
+    return json.loads if isinstance(constraint, (JsonSchema, JsonValue)) else _as_it_is
+
+
+def _as_it_is(text: str) -> str:
+    return text

@@ -1,0 +1,102 @@
+"""What a generation returns."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Generic, Literal, TypeVar
+
+if TYPE_CHECKING:
+    from grammask.sampling import SampledToken, SamplingSummary
+
+T = TypeVar("T")
+
+FinishReason = Literal["stop", "stop_sequence", "length", "cancelled"]
+"""Why an output ended.
+
+``stop``            the model chose to end, or nothing could follow.
+``stop_sequence``   a stop text or a stop token appeared.
+``length``          ``max_tokens`` or the model's context was used up.
+``cancelled``       the caller asked to end.
+"""
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What an output cost.
+
+    Attributes:
+        prompt_tokens: tokens of the prompt, special tokens included.
+        completion_tokens: tokens of the output, an end-of-text token that the model chose included.
+        forced_tokens: those of them that the constraint left no choice about, so that the model was not asked.
+        model_calls: forward passes, the one that reads the prompt included.
+    """
+
+    prompt_tokens: int
+    completion_tokens: int
+    forced_tokens: int
+    model_calls: int
+
+    @property
+    def sampled_tokens(self) -> int:
+        """Tokens of the output that were drawn from the model's distribution."""
+        return self.completion_tokens - self.forced_tokens
+
+
+@dataclass(frozen=True)
+class Result(Generic[T]):
+    """One output.
+
+    Attributes:
+        value: the output parsed as the constraint says: the Python type asked for, the JSON value, or the text itself.
+            None if the output is not complete.
+        text: the output as text. If it was cut inside a character, that character is left out.
+        complete: the whole output is valid under the constraint; not so when it was cut too early.
+        finish_reason: why it ended.
+        usage: token and model-call counts.
+        tokens: each token of the output with its log-probabilities and the sampler's report; an end-of-text token that
+            the model chose is the last of them.
+        seed: with this seed, the same call gives the same output.
+        seconds: wall time of the whole call.
+        prompt_seconds: the part of it up to the end of the first forward pass, which reads the prompt.
+    """
+
+    value: T | None
+    text: str
+    complete: bool
+    finish_reason: FinishReason
+    usage: Usage
+    tokens: tuple[SampledToken, ...] = field(repr=False)
+    seed: int = field(repr=False)
+    seconds: float = field(repr=False)
+    prompt_seconds: float = field(repr=False)
+
+    @property
+    def token_ids(self) -> list[int]:
+        """The ids of ``tokens``."""
+        return [token.token_id for token in self.tokens]
+
+    @property
+    def logprobs(self) -> list[float]:
+        """For each token, the natural logarithm of the probability that it was drawn with: after mask, temperature and
+        cuts. 0.0 where nothing else was possible. ``tokens`` has the model's own, if ``Sampling(logprobs=True)`` asked
+        for it."""
+        return [token.final_logprob for token in self.tokens]
+
+    @property
+    def logprob(self) -> float:
+        """Natural logarithm of the probability of drawing this sequence of tokens: the sum of ``logprobs``."""
+        return math.fsum(self.logprobs)
+
+    @property
+    def sampling_summary(self) -> SamplingSummary:
+        """The sampler's reports summed up, the probability mass that the constraint kept among them."""
+        from grammask.sampling import SamplingSummary
+
+        return SamplingSummary.of(token.report for token in self.tokens)
+
+    @property
+    def tokens_per_second(self) -> float:
+        """Tokens of the output per second after the prompt was read; 0.0 if there was no such time."""
+        seconds = self.seconds - self.prompt_seconds
+        return self.usage.completion_tokens / seconds if seconds > 0 else 0.0

@@ -1,0 +1,20 @@
+"""Where logits come from."""
+
+from grammask.models.base import Message, Model, Prompt, Session
+from grammask.models.errors import ContextTooLong, MissingDependency, ModelError, ModelNotFound
+from grammask.models.function_model import FunctionModel
+from grammask.models.loading import load_model, load_vocabulary
+
+__all__ = [
+    "ContextTooLong",
+    "FunctionModel",
+    "Message",
+    "MissingDependency",
+    "Model",
+    "ModelError",
+    "ModelNotFound",
+    "Prompt",
+    "Session",
+    "load_model",
+    "load_vocabulary",
+]
