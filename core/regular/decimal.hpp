@@ -49,8 +49,7 @@ std::string canonical_key(const DecimalSpec& spec);
 // The texts of the specification; a machine whose start() is kDead when there are none.
 //
 // Throws std::invalid_argument for a malformed number, a multiple that is not positive, a bound or multiple with digits
-// further than kMaxDecimalPlaces from the decimal point, and a multiple whose digits, trailing zeros aside, do not fit
-// 124 bits (37 digits always do).
+// further than kMaxDecimalPlaces from the decimal point, and a multiple of more than 18 significant digits.
 std::unique_ptr<Machine> make_decimal_machine(const DecimalSpec& spec);
 
 }  // namespace grammask
