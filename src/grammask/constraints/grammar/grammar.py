@@ -1,0 +1,122 @@
+"""``Grammar``: a constraint written in GBNF or Lark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from grammask.constraints.base import Constraint
+from grammask.constraints.grammar.analysis import check_other_tokens, diagnose, productive_rules, reachable_rules
+from grammask.constraints.grammar.gbnf import parse_gbnf
+from grammask.constraints.grammar.lark import parse_lark
+from grammask.constraints.grammar.lowering import TokenResolver, lower_grammar
+from grammask.constraints.grammar.model import Diagnostic, ParsedGrammar
+from grammask.constraints.grammar.nodes import Node, NodeId, Pattern, RuleRef
+from grammask.constraints.grammar.recursion import Solved, solve
+from grammask.constraints.regex.parser import parse as parse_pattern
+from grammask.engine.errors import ConstraintError
+
+if TYPE_CHECKING:
+    from grammask._core import Builder, Expr
+
+
+class Grammar(Constraint):
+    """The texts of a context-free grammar.
+
+    Made by ``Grammar.gbnf`` or ``Grammar.lark``, which read the whole text and report faults at once. Recursion of
+    every kind (left, right, mutual, ambiguous, nullable) is fine. docs/reference/grammars.md describes both notations.
+    """
+
+    def __init__(self, parsed: ParsedGrammar, tokens: TokenResolver | None) -> None:
+        self._parsed = parsed
+        self._tokens = tokens
+        graph = reachable_rules(parsed)
+        productive = productive_rules(parsed, graph)
+        self._diagnostics = diagnose(parsed, graph, productive)
+        check_other_tokens(parsed, [parsed.start, *(parsed.rules[name].body for name in graph)])
+        _check_patterns(parsed)
+        self._solved = _solve(parsed, productive)
+
+    @classmethod
+    def gbnf(
+        cls,
+        text: str,
+        root: str = "root",
+        *,
+        holes: Mapping[str, Constraint] | None = None,
+        tokens: TokenResolver | None = None,
+    ) -> Grammar:
+        """A grammar in llama.cpp's notation.
+
+        Args:
+            text: the grammar.
+            root: the rule that the whole output matches.
+            holes: constraints that stand for rules which the text uses but does not define.
+            tokens: the ids of the special tokens that the text names, as in ``<|end|>``.
+
+        Raises:
+            ConstraintSyntaxError: with line, column and an excerpt.
+            UnsatisfiableConstraint: no text at all matches the grammar.
+            UnsupportedConstraint: a negated token outside a free repetition.
+        """
+        return cls(parse_gbnf(text, root, holes or {}), tokens)
+
+    @classmethod
+    def lark(
+        cls,
+        text: str,
+        start: str = "start",
+        *,
+        holes: Mapping[str, Constraint] | None = None,
+        tokens: TokenResolver | None = None,
+    ) -> Grammar:
+        """A grammar in Lark's notation, with ``%json {…}`` and ``%regex {…}`` as in llguidance.
+
+        Args:
+            text: the grammar.
+            start: the rule that the whole output matches.
+            holes: constraints that stand for names which the text uses but does not define.
+            tokens: the ids of the special tokens that the text names, as in ``<|end|>``.
+
+        Raises:
+            ConstraintSyntaxError: with line, column and an excerpt.
+            UnsatisfiableConstraint: no text at all matches the grammar.
+            UnsupportedConstraint: an import from elsewhere than ``common``, the regex flag ``l``.
+            ConstraintTooLarge: templates that unfold without end.
+        """
+        return cls(parse_lark(text, start, holes or {}), tokens)
+
+    def diagnostics(self) -> list[Diagnostic]:
+        """Rules that are never used or can never finish, and notations that have no effect here."""
+        return list(self._diagnostics)
+
+    def lower(self, builder: Builder) -> Expr:
+        return lower_grammar(self._parsed, self._solved, self._tokens, builder)
+
+    def __repr__(self) -> str:
+        return f"<Grammar in {self._parsed.source.dialect}, {len(self._parsed.rules)} rules>"
+
+
+def _solve(parsed: ParsedGrammar, productive: set[str]) -> Solved:
+    """The rules that matter, without alternatives that can never finish, their recursion reduced to what is needed."""
+    arena = parsed.arena
+
+    def drop_dead(node: Node) -> NodeId | None:
+        return arena.nothing if isinstance(node, RuleRef) and node.name not in productive else None
+
+    return solve(arena, {name: arena.rewrite(parsed.rules[name].body, drop_dead) for name in sorted(productive)})
+
+
+def _check_patterns(parsed: ParsedGrammar) -> None:
+    """Reads every regular expression, so that its faults are reported with a place in the grammar."""
+    for node in parsed.arena.nodes:
+        offsets = parsed.pattern_offsets.get(node.pattern) if isinstance(node, Pattern) else None
+        if not isinstance(node, Pattern) or offsets is None:
+            continue
+        try:
+            parse_pattern(node.pattern)
+        except ConstraintError as error:
+            column = min((error.column or 1) - 1, len(offsets) - 1)
+            offset = offsets[column] if offsets else 0
+            message = f"in this regular expression, {error.message.splitlines()[0]}"
+            raise parsed.source.error(offset, message, hint=error.hint, kind=type(error)) from error
