@@ -182,7 +182,7 @@ class Candidates:
         return self.keep(np.flatnonzero(keep))
 
     def _at_least(self, bound: float) -> Candidates:
-        positions = np.flatnonzero(self.logits >= bound)
+        positions = np.flatnonzero(self.logits >= np.float32(bound))
         return self if len(positions) == len(self) else self.keep(positions)
 
 

@@ -106,15 +106,15 @@ class RepetitionLengths:
             self._make_room()
         self._tokens[self._end] = token_id
         self._end += 1
-        earlier = slice(self._start, self._end - 1)
+        earlier = self._lengths[self._start : self._end - 1]
         if self._is_breaker(token_id):
-            self._lengths[self._start : self._end] = 0
+            earlier[:] = 0
         else:
-            longer = np.ones(self._end - 1 - self._start, dtype=np.int32)
-            longer[1:] += self._lengths[self._start : self._end - 2]
-            longer[self._tokens[earlier] != token_id] = 0
-            self._lengths[earlier] = longer
-            self._lengths[self._end - 1] = 0
+            longer = np.ones_like(earlier)
+            longer[1:] += earlier[:-1]
+            longer[self._tokens[self._start : self._end - 1] != token_id] = 0
+            earlier[:] = longer
+        self._lengths[self._end - 1] = 0
         if self._limit is not None and self._end - self._start > self._limit:
             self._start += 1
             bound = np.arange(1, self._end - self._start + 1, dtype=np.int32)
