@@ -1,7 +1,7 @@
 """A slow, small implementation of the regular part of the core's Builder, to test against.
 
-Expressions are interned tuples, matching is by Brzozowski derivatives, emptiness by walking all derivatives. It shares no
-code with the core. Byte sets are integers of 256 bits.
+Expressions are interned tuples, matching is by Brzozowski derivatives, emptiness by walking all derivatives. It
+shares no code with the core. Byte sets are integers of 256 bits.
 """
 
 from __future__ import annotations

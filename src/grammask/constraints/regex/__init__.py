@@ -1,8 +1,8 @@
 """Regular expressions: ``Regex``, and ``lower_pattern`` for constraints that hold patterns.
 
-The dialect is documented in docs/reference/regex.md. The way from text to expression: ``parser`` reads the pattern into a
-tree of ``syntax`` nodes over sets of code points, ``lowering`` turns the tree into an expression of the core in the
-spelling asked for; ``context`` and ``repetition`` carry anchors and look-arounds.
+The dialect is documented in docs/reference/regex.md. The way from text to expression: ``parser`` reads the pattern
+into a tree of ``syntax`` nodes over sets of code points, ``lowering`` turns the tree into an expression of the core
+in the spelling asked for; ``context`` and ``repetition`` carry anchors and look-arounds.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ def lower_pattern(
         unicode_classes: whether ``\\d``, ``\\w`` and ``\\b`` go by Unicode instead of ASCII.
 
     Raises:
-        ConstraintSyntaxError, UnsupportedConstraint, ConstraintTooLarge: with the column in the pattern where there is one.
+        ConstraintSyntaxError, UnsupportedConstraint, ConstraintTooLarge: with the column in the pattern where there
+        is one.
     """
     tree, context = _parsed(pattern, flags, unicode_classes)
     emitter = Emitter(builder, spelling)
@@ -87,7 +88,8 @@ class Regex(Constraint):
 
     Args:
         pattern: in the dialect of docs/reference/regex.md: ECMA-262 with the ``u`` flag, with Python's additions.
-        flags: letters out of ``i`` (ignore case), ``m`` (^ and $ at line ends), ``s`` (dot matches line ends), ``x`` (spaces
+        flags: letters out of ``i`` (ignore case), ``m`` (^ and $ at line ends), ``s`` (dot matches line ends), ``x``
+        (spaces
             and comments); or ``re.RegexFlag`` values.
         search: the output contains a match, instead of being one.
         unicode_classes: ``\\d``, ``\\w`` and ``\\b`` go by Unicode instead of ASCII.
@@ -97,8 +99,6 @@ class Regex(Constraint):
         UnsupportedConstraint: it asks for what no automaton can do (backreferences), at ``column``.
         ConstraintTooLarge: it is nested too deeply or counts too far.
     """
-
-    is_regular = True
 
     def __init__(
         self, pattern: str, flags: str | int = "", *, search: bool = False, unicode_classes: bool = False
@@ -110,6 +110,10 @@ class Regex(Constraint):
         self.search = search
         self.unicode_classes = unicode_classes or (not isinstance(flags, str) and bool(flags & re.UNICODE))
         _parsed(pattern, self.flags, self.unicode_classes)
+
+    @property
+    def is_regular(self) -> bool:
+        return True
 
     def lower(self, builder: Builder) -> Expr:
         return lower_pattern(

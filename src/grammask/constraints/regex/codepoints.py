@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 CodePointSet = tuple[tuple[int, int], ...]
-"""Normalized ranges ``((first, last), ...)``: ascending, disjoint and never adjacent, so equal sets are equal tuples."""
+"""Normalized ranges ``((first, last), ...)``: ascending, disjoint, never adjacent, so equal sets are equal tuples."""
 
 LAST = 0x10FFFF
 EMPTY: CodePointSet = ()
@@ -90,8 +90,8 @@ def is_single(ranges: CodePointSet) -> bool:
 def partition(sets: Iterable[CodePointSet]) -> list[CodePointSet]:
     """The coarsest partition of all code points of which every given set is a union of blocks.
 
-    Two code points share a block when they belong to the same given sets, so an automaton over the given sets treats them
-    alike.
+    Two code points share a block when they belong to the same given sets, so an automaton over the given sets treats
+    them alike.
     """
     distinct = sorted(set(sets))
     events: list[tuple[int, int]] = []

@@ -1,13 +1,13 @@
 """What stands before a position, as a finite state: the context that assertions look at.
 
-``^``, ``\\b`` and look-behinds ask about the text before a position. The text before matters only through a *state*: the kind
-of the last character, and for each look-behind ``(?<=B)`` the state of an automaton for ``.*B``. States advance character by
-character. The automata are made of partial derivatives (Antimirov 1996): a state is the set of what may remain of ``B`` for
-the different places where ``B`` may have begun.
+``^``, ``\\b`` and look-behinds ask about the text before a position. The text before matters only through a *state*:
+the kind of the last character, and for each look-behind ``(?<=B)`` the state of an automaton for ``.*B``. States
+advance character by character. The automata are made of partial derivatives (Antimirov 1996): a state is the set of
+what may remain of ``B`` for the different places where ``B`` may have begun.
 
-``$``, ``\\b`` and ``\\B`` also ask about the next character, so whether an assertion holds in a state is not a yes or no but a
-*mask*: the set of next symbols for which it holds. Bit i stands for block i of a partition of the code points that is just
-fine enough for the pattern's boundaries, the bit after the last block for the end of the text.
+``$``, ``\\b`` and ``\\B`` also ask about the next character, so whether an assertion holds in a state is not a yes or
+no but a *mask*: the set of next symbols for which it holds. Bit i stands for block i of a partition of the code
+points that is just fine enough for the pattern's boundaries, the bit after the last block for the end of the text.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Context:
 
     def __init__(self, pattern: Node) -> None:
         boundaries: list[CodePointSet] = []
-        behinds: dict[LookBehind, None] = {}
+        behinds: dict[Node, None] = {}
         inside_look_arounds: set[Node] = set()
         for node in walk(pattern):
             if isinstance(node, WordBoundary):
@@ -100,13 +100,13 @@ class Context:
             elif isinstance(node, End):
                 boundaries.append(node.before)
             elif isinstance(node, LookBehind):
-                behinds[node] = None
+                behinds[node.body] = None
             if isinstance(node, LookAhead | LookBehind):
                 inside_look_arounds.update(walk(node.body))
         self.blocks = codepoints.partition(boundaries)
         self.end_bit: Mask = 1 << len(self.blocks)
         self.all_mask: Mask = self.end_bit * 2 - 1
-        self.behinds = tuple(behinds)
+        self.behinds = tuple(behinds)  # the bodies of the look-behinds, inner ones first
         # Letters: blocks of a finer partition on which no step can tell two code points apart.
         sets = [node.ranges for node in inside_look_arounds if isinstance(node, Chars)]
         sets += [
@@ -118,7 +118,7 @@ class Context:
         self.letters = codepoints.partition([*self.blocks, *sets])
         self._block_of_letter = [self._block(letter[0][0]) for letter in self.letters]
         self._steps: dict[tuple[State, int], State | None] = {}
-        self.start = State(AT_START, tuple(frozenset((b.body,)) for b in self.behinds), self.all_mask, frozenset())
+        self.start = State(AT_START, tuple(frozenset((body,)) for body in self.behinds), self.all_mask, frozenset())
 
     def _block(self, code_point: int) -> int:
         return next(index for index, block in enumerate(self.blocks) if codepoints.contains(block, code_point))
@@ -158,14 +158,21 @@ class Context:
             after_word = state.last != AT_START and self._in(state.last, node.word)
             return word if after_word == node.negated else self.all_mask & ~word
         if isinstance(node, LookBehind):
-            mask = 0
-            for residual in state.behind[self.behinds.index(node)]:
-                mask |= self.holds(residual, state)
+            mask = self.behind_holds(self.behinds.index(node.body), state)
             return self.all_mask & ~mask if node.negated else mask
+        assert isinstance(node, LookAhead)
         raise UnsupportedConstraint(
             "a look-ahead inside a look-behind, or inside a look-ahead that is repeated, is not supported",
+            column=node.column,
             hint="move the inner look-ahead out of the outer look-around",
         )
+
+    def behind_holds(self, index: int, state: State) -> Mask:
+        """The next symbols for which the body of a look-behind ends here."""
+        mask = 0
+        for residual in state.behind[index]:
+            mask |= self.holds(residual, state)
+        return mask
 
     def _in(self, block: int, ranges: CodePointSet) -> bool:
         return codepoints.contains(ranges, self.blocks[block][0][0])
@@ -187,8 +194,8 @@ class Context:
         if not state.next_mask >> block & 1:
             return None
         behind = tuple(
-            self._after(residuals, state, letter) | {look.body}
-            for look, residuals in zip(self.behinds, state.behind, strict=True)
+            self._after(residuals, state, letter) | {body}
+            for body, residuals in zip(self.behinds, state.behind, strict=True)
         )
         obligations: set[Obligation] = set()
         for obligation in state.obligations:

@@ -1,8 +1,8 @@
 """From a syntax tree to an expression of the core.
 
 Parts without assertions are translated one to one. The rest is translated in continuation-passing style: ``lower(node,
-state, rest)`` is the language of all texts that may follow a position in ``state`` (what stands before, see ``context``)
-when ``node`` matches first and ``rest`` after it. What follows is thus at hand as one language, so that
+state, rest)`` is the language of all texts that may follow a position in ``state`` (what stands before, see
+``context``) when ``node`` matches first and ``rest`` after it. What follows is thus at hand as one language, so that
 
 * ``(?=A)`` is an intersection of the rest with ``A.*``, ``(?!A)`` with the complement of ``A.*``;
 * ``$`` and ``\\b`` restrict the first symbol of the rest;
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from grammask.constraints.regex import codepoints, syntax
 from grammask.constraints.regex.context import AT_START, Context, Mask, State
-from grammask.constraints.regex.syntax import Alternation, Chars, Concat, LookAhead, LookBehind, Node, Repeat, Text
+from grammask.constraints.regex.syntax import Alternation, Chars, Concat, LookAhead, Node, Repeat, Text
 
 if TYPE_CHECKING:
     from grammask._core import Builder, Expr, Spelling
@@ -202,9 +202,7 @@ class Lowering:
             return emitter.plain(node)
         signature = self._telling_signature(set(ends), reachable)
         if signature is not None:
-            languages = [
-                self._with_signature(state, value) for value in dict.fromkeys(signature(end) for end in ends)
-            ]
+            languages = [self._with_signature(state, value) for value in dict.fromkeys(signature(end) for end in ends)]
         else:
             from grammask.constraints.regex.repetition import Repetition
 
@@ -218,16 +216,16 @@ class Lowering:
     def _telling_signature(
         self, ends: set[State], reachable: list[State]
     ) -> Callable[[State], tuple[int | None, tuple[bool, ...]]] | None:
-        """What of a state tells ``ends`` from the other reachable states and is a simple language, None if there is none.
+        """What tells ``ends`` from the other reachable states and is a simple language; None if nothing is.
 
         A signature is the last character's block (None: it does not matter) and which look-behinds hold.
         """
         context = self.context
-        if any(behind.looks_ahead for behind in context.behinds):
+        if not all(body.plain for body in context.behinds):
             return None
 
         def behinds(state: State) -> tuple[bool, ...]:
-            return tuple(bool(context.holds(LookBehind(b.body, negated=False), state)) for b in context.behinds)
+            return tuple(bool(context.behind_holds(index, state)) for index in range(len(context.behinds)))
 
         for signature in (lambda s: (None, behinds(s)), lambda s: (s.last, behinds(s))):
             if not {signature(s) for s in ends} & {signature(s) for s in reachable if s not in ends}:
@@ -250,10 +248,10 @@ class Lowering:
         return emitter.intersection(parts)
 
     def _holding(self, state: State, index: int) -> Expr:
-        """The words after which, read from ``state``, look-behind ``index`` holds."""
-        body = self.context.behinds[index].body
-        begun_here = [self.lower(residual, state, self.no_rest) for residual in state.behind[index]]
-        begun_later = self.lower(Concat((syntax.ANY_TEXT, body)), state, self.no_rest)
+        """The words after which, read from ``state``, look-behind ``index`` holds (its body is plain)."""
+        body = self.context.behinds[index]
+        begun_here = [self.emitter.plain(residual) for residual in state.behind[index]]
+        begun_later = self.emitter.concat(self.emitter.any_text(), self.emitter.plain(body))
         return self.emitter.union([begun_later, *begun_here])
 
 

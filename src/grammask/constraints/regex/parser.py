@@ -1,8 +1,8 @@
 """Reads a pattern into a syntax tree.
 
-The dialect is ECMA-262 with the ``u`` flag, plus what Python's ``re`` and ECMA's Annex B add where ECMA with ``u`` has an
-error (docs/reference/regex.md lists it all). Groups are kept on an explicit stack, so nesting costs no recursion; what
-limits a pattern is the height of its tree.
+The dialect is ECMA-262 with the ``u`` flag, plus what Python's ``re`` and ECMA's Annex B add where ECMA with ``u``
+has an error (docs/reference/regex.md lists it all). Groups are kept on an explicit stack, so nesting costs no
+recursion; what limits a pattern is the height of its tree.
 """
 
 from __future__ import annotations
@@ -40,9 +40,8 @@ FLAG_LETTERS = {"i": "ignore_case", "m": "multiline", "s": "dot_all", "x": "verb
 LINE_TERMINATORS: CodePointSet = codepoints.of_text("\n\r\u2028\u2029")
 DIGITS: CodePointSet = ((0x30, 0x39),)
 WORD: CodePointSet = codepoints.from_ranges([(0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A)])
-SPACE: CodePointSet = codepoints.from_ranges(
-    [(0x09, 0x0D), (0x20, 0x20), (0xA0, 0xA0), (0x1680, 0x1680), (0x2000, 0x200A)]
-    + [(0x2028, 0x2029), (0x202F, 0x202F), (0x205F, 0x205F), (0x3000, 0x3000), (0xFEFF, 0xFEFF)]
+SPACE: CodePointSet = codepoints.union(
+    [((0x09, 0x0D), (0x2000, 0x200A)), codepoints.of_text(" \u00a0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff")]
 )
 
 _CONTROL_ESCAPES = {"t": "\t", "n": "\n", "v": "\v", "f": "\f", "r": "\r", "a": "\a"}
@@ -302,7 +301,7 @@ class _Parser:
         node = self._close_branches(group)
         self.flags = group.outer_flags
         if group.kind.startswith("ahead"):
-            node = syntax.LookAhead(node, negated=group.kind.endswith("!"))
+            node = syntax.LookAhead(node, negated=group.kind.endswith("!"), column=group.column + 1)
         elif group.kind.startswith("behind"):
             node = syntax.LookBehind(node, negated=group.kind.endswith("!"))
         self._atom(self._checked(node, group.column))
@@ -344,8 +343,7 @@ class _Parser:
         if char in _CONTROL_ESCAPES:
             return ord(_CONTROL_ESCAPES[char])
         if lower in ("d", "w", "s"):
-            sets = {"d": digit_set, "w": word_set, "s": lambda _flags: SPACE}
-            ranges = sets[lower](self.flags)
+            ranges = SPACE if lower == "s" else digit_set(self.flags) if lower == "d" else word_set(self.flags)
             return self._folded(codepoints.complement(ranges)) if char.isupper() else ranges
         if lower == "p":
             return self._property(start, negated=char == "P")
@@ -369,7 +367,9 @@ class _Parser:
                 self.position = octal.end()
                 return int(octal.group(), 8)
         if char.isascii() and char.isalnum():
-            self._fail(f"unknown escape \\{char}", start, f"write {char} without the backslash for the character itself")
+            self._fail(
+                f"unknown escape \\{char}", start, f"write {char} without the backslash for the character itself"
+            )
         return ord(char)
 
     def _hex(self, start: int, digits: int) -> int:

@@ -1,9 +1,10 @@
 """Repetitions of parts with assertions.
 
-Under a repetition the text after a position is not one known language: it holds further copies. So here assertions about
-what follows become part of the state (``context.State``): a restriction of the next symbol, and obligations, look-aheads
-whose automata run along until they are decided. ``paths(node, state)`` gives, for each state that ``node`` can lead to, the
-words that lead there. Concatenation composes paths, and the star solves the linear equations
+Under a repetition the text after a position is not one known language: it holds further copies. So here assertions
+about what follows become part of the state (``context.State``): a restriction of the next symbol, and obligations,
+look-aheads whose automata run along until they are decided. ``paths(node, state)`` gives, for each state that
+``node`` can lead to, the words that lead there. Concatenation composes paths, and the star solves the linear
+equations
 
     X[q] = {empty word at q}  |  M[q, r] X[r]  over all r,      M = the paths of the body,
 
@@ -122,7 +123,10 @@ class Repetition:
         return {end: self.emitter.union(paths) for end, paths in gathered.items()}
 
     def _repeat(self, node: Repeat, state: State) -> Paths:
-        """``low`` copies, then up to ``high``; stops writing out copies when every further one starts and ends in one state."""
+        """``low`` copies, then up to ``high``.
+
+        Copies are written out one by one until each further one starts and ends in the same single state.
+        """
         body, low, high = node.body, node.low, node.high
         reached: Paths = {state: self.emitter.epsilon}
         stopped: list[Paths] = []

@@ -1,7 +1,7 @@
 """The syntax tree of a regular expression: immutable nodes over sets of code points.
 
-Groups leave no node (capturing changes no language), flags are resolved while parsing (a case-insensitive ``a`` is the set
-``[Aa]``), and lazy quantifiers are the greedy ones: both have the same language.
+Groups leave no node (capturing changes no language), flags are resolved while parsing (a case-insensitive ``a`` is
+the set ``[Aa]``), and lazy quantifiers are the greedy ones: both have the same language.
 """
 
 from __future__ import annotations
@@ -123,10 +123,11 @@ class WordBoundary(Node):
 
 @dataclass(frozen=True)
 class LookAhead(Node):
-    """``(?=body)``, ``(?!body)``: what follows starts (does not start) with the body."""
+    """``(?=body)``, ``(?!body)``: what follows starts (does not start) with the body; ``column`` is 1-based."""
 
     body: Node
     negated: bool
+    column: int = field(compare=False)
 
     def __post_init__(self) -> None:
         self._derive((self.body,), ahead=True)

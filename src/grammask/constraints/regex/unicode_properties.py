@@ -1,7 +1,7 @@
 """Unicode properties and case folding, decoded on first use from the generated tables.
 
-Names and values are those of ECMA-262 (``\\p{Lu}``, ``\\p{Letter}``, ``\\p{gc=Lu}``, ``\\p{Script=Greek}``, ``\\p{scx=Grek}``,
-``\\p{Emoji}``), matched exactly, case included.
+Names and values are those of ECMA-262 (``\\p{Lu}``, ``\\p{Letter}``, ``\\p{gc=Lu}``, ``\\p{Script=Greek}``,
+``\\p{scx=Grek}``, ``\\p{Emoji}``), matched exactly, case included.
 """
 
 from __future__ import annotations
@@ -115,8 +115,10 @@ def property_set(name: str, value: str | None = None) -> CodePointSet | None:
             return None
         if kind == "gc":
             return _category(short)
-        encoded = _table("SCRIPTS" if kind == "sc" else "SCRIPT_EXTENSIONS").get(short)
-        return codepoints.EMPTY if encoded is None else _decode(encoded)
+        table = _table("SCRIPTS" if kind == "sc" else "SCRIPT_EXTENSIONS")
+        if short == "Zzzz":
+            return codepoints.complement(codepoints.union([_decode(encoded) for encoded in table.values()]))
+        return _decode(table[short]) if short in table else None
     if name == "Any":
         return codepoints.ANY
     if name == "ASCII":
