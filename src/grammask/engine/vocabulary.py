@@ -22,7 +22,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from grammask.engine.tokenizers import gguf, huggingface, tiktoken_ranks
-from grammask.engine.tokenizers.encoding import HuggingFaceEncoder, TextEncoder, TiktokenEncoder, encode_exactly
+from grammask.engine.tokenizers.encoding import (
+    EncoderUnavailable,
+    HuggingFaceEncoder,
+    TextEncoder,
+    TiktokenEncoder,
+    encode_exactly,
+)
 from grammask.engine.tokenizers.table import MAX_SIZE, TokenTable, VocabularyError, checked_id, checked_ids
 
 if TYPE_CHECKING:
@@ -70,26 +76,18 @@ class Vocabulary:
         rows = len(table.tokens) if table.size is None else table.size
         if size is not None:
             rows = checked_id(size, "size")
-        if eos_token_ids is not None:
-            ends = checked_ids(eos_token_ids, "an end-of-text token id")
-        else:
-            ends = tuple(token_id for token_id in table.eos_token_ids if token_id < rows)
-            if not ends:
-                raise VocabularyError(
-                    "the tokenizer does not say which tokens end a text",
-                    hint="pass eos_token_ids=[...] with the ids at which your engine stops",
-                )
-        for token_id in ends:
-            if token_id >= rows:
-                raise VocabularyError(f"the end-of-text token id {token_id} lies beyond the size of {rows}")
-        special = {name: token_id for name, token_id in table.special_tokens.items() if token_id < rows}
         lost = next((i for i, token in enumerate(table.tokens[rows:], rows) if token is not None), None)
         if lost is not None:
             raise VocabularyError(
                 f"a size of {rows} would cut off the token {lost} ({table.tokens[lost]!r})",
-                hint="size is the number of rows of the model's logits; at least the number of tokens",
+                hint="size is the number of rows of the model's logits, at least the number of tokens that are text",
             )
+        ends = _end_tokens(table, rows) if eos_token_ids is None else checked_ids(eos_token_ids, "an end-of-text id")
+        for token_id in ends:
+            if token_id >= rows:
+                raise VocabularyError(f"the end-of-text token id {token_id} lies beyond the size of {rows}")
 
+        special = {name: token_id for name, token_id in table.special_tokens.items() if token_id < rows}
         named = set(special.values())
         for token_id in ends:
             if token_id not in named:
@@ -310,17 +308,20 @@ class Vocabulary:
         """Tokens that spell exactly these bytes, where possible those that the model's own tokenizer would write.
 
         Special tokens are never used, also not where the text spells their names. Without a tokenizer (GGUF, token
-        lists), and where the tokenizer would change the text, the tokens are those of ``tokenize_greedy``.
+        lists), and where the tokenizer would change the text, the tokens are those of ``tokenize_greedy``; a tokenizer
+        that cannot be loaded is reported with a RuntimeWarning.
 
         Raises:
             ValueError: the text holds lone surrogates, or the vocabulary has no tokens for some of its bytes.
         """
         data = text.encode() if isinstance(text, str) else bytes(text)
-        if self._encoder is not None and data:
+        if not data:
+            return []
+        if self._encoder is not None:
             whole = _valid_text(data)
             try:
                 ids = encode_exactly(whole, self._encoder, self.token_bytes)
-            except ImportError as error:
+            except EncoderUnavailable as error:
                 warnings.warn(f"encoding greedily, not as the model's tokenizer would: {error}", RuntimeWarning, 2)
                 ids = None
             if ids is not None:
@@ -384,6 +385,17 @@ def _encoder_of_text(content: Any) -> HuggingFaceEncoder:
         return tokenizers.Tokenizer.from_str(content())
 
     return HuggingFaceEncoder(load)
+
+
+def _end_tokens(table: TokenTable, rows: int) -> tuple[int, ...]:
+    """The end-of-text tokens of a table, without those that a smaller size cuts off."""
+    ends = tuple(token_id for token_id in table.eos_token_ids if not rows <= token_id < len(table.tokens))
+    if not ends:
+        raise VocabularyError(
+            "the tokenizer does not say which tokens end a text",
+            hint="pass eos_token_ids=[...] with the ids at which your engine stops",
+        )
+    return ends
 
 
 def _name_of(token_id: int, tokens: Sequence[bytes | None], taken: Mapping[str, int]) -> str:

@@ -17,35 +17,52 @@ if TYPE_CHECKING:
 
     import tokenizers
 
-TextEncoder = Callable[[str], Sequence[int]]
+TextEncoder = Callable[[str], "Sequence[int] | None"]
+"""Token ids of a text without special tokens, None if the tokenizer cannot encode it."""
 
 _CONTEXTS = ("", "\x02", "\n")
+
+
+class EncoderUnavailable(Exception):
+    """The tokenizer that would encode cannot be loaded; says why."""
 
 
 class HuggingFaceEncoder:
     """Encodes with the tokenizers library, loaded at the first call.
 
-    load: makes a Tokenizer of our own: its settings are changed, so it must not be one that others use.
+    load: makes a Tokenizer of our own: its settings are changed, so it must not be one that others use. Whatever it
+        raises is raised as EncoderUnavailable, by every later call too.
     """
 
     def __init__(self, load: Callable[[], tokenizers.Tokenizer]) -> None:
         self._load = load
         self._lock = threading.Lock()
         self._tokenizer: tokenizers.Tokenizer | None = None
+        self._failure: str | None = None
 
-    def __call__(self, text: str) -> Sequence[int]:
-        tokenizer = self._tokenizer
-        if tokenizer is None:
-            with self._lock:
-                tokenizer = self._tokenizer
-                if tokenizer is None:
+    def __call__(self, text: str) -> Sequence[int] | None:
+        tokenizer = self._tokenizer or self._loaded()
+        try:
+            ids: list[int] = tokenizer.encode(text, add_special_tokens=False).ids
+        except Exception:  # the library raises no other: a text outside a vocabulary without an unknown token
+            return None
+        return ids
+
+    def _loaded(self) -> tokenizers.Tokenizer:
+        with self._lock:
+            if self._tokenizer is None and self._failure is None:
+                try:
                     tokenizer = self._load()
+                except Exception as error:  # no library, no file, or a file that the library refuses
+                    self._failure = f"{type(error).__name__}: {error}"
+                else:
                     tokenizer.encode_special_tokens = True  # the names of special tokens are ordinary text
                     tokenizer.no_truncation()
                     tokenizer.no_padding()
                     self._tokenizer = tokenizer
-        ids: list[int] = tokenizer.encode(text, add_special_tokens=False).ids
-        return ids
+            if self._tokenizer is None:
+                raise EncoderUnavailable(self._failure)
+            return self._tokenizer
 
 
 class TiktokenEncoder:
@@ -59,17 +76,20 @@ class TiktokenEncoder:
 
 
 def encode_exactly(text: str, encoder: TextEncoder, token_bytes: Callable[[int], bytes | None]) -> list[int] | None:
-    """Tokens that spell exactly ``text``, as the tokenizer would write them, or None if it has no such tokens."""
+    """Tokens that spell exactly ``text``, as the tokenizer would write them, or None if it has no such tokens.
+
+    Raises:
+        EncoderUnavailable: by the encoder.
+    """
     wanted = text.encode()
     for context in _CONTEXTS:
-        try:
-            ids = list(encoder(context + text))
-        except Exception:  # the tokenizers library raises plain Exception, e.g. for text without an unknown token
+        ids = encoder(context + text)
+        if ids is None:
             return None
         spelled = [token_bytes(token_id) for token_id in ids]
         start = _start_of(wanted, spelled, context)
         if start is not None:
-            return ids[start:]
+            return list(ids[start:])
     return None
 
 
