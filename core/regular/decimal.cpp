@@ -137,7 +137,8 @@ class DecimalMachine final : public Machine {
   DecimalMachine(const NumberSet& set, bool exponent, bool within_reach)
       : multiple_(set.multiple),
         exponent_(exponent),
-        sides_{make_side(set, false, exponent, within_reach), make_side(set, true, exponent, within_reach)} {
+        sides_{make_side(set, false, exponent, within_reach), make_side(set, true, exponent, within_reach)},
+        symmetric_(sides_[0] == sides_[1]) {
     for (const bool negative : {false, true}) exponent_nonzero_[negative] = exponent_spells_nonzero(negative);
   }
 
@@ -187,6 +188,7 @@ class DecimalMachine final : public Machine {
   std::optional<Multiple> multiple_;
   bool exponent_;
   std::array<Side, 2> sides_;             // positive, negative
+  bool symmetric_;                        // both sides are the same: the sign may be forgotten
   std::array<bool, 2> exponent_nonzero_;  // whether some text with an exponent spells a number of that side
   std::vector<State> states_;
   std::vector<bool> accepted_;
@@ -240,6 +242,7 @@ void DecimalMachine::advance_mantissa(State& state, uint8_t digit) const {
     case Phase::kStart:
     case Phase::kSign:
       state.phase = digit == 0 ? Phase::kZero : Phase::kInteger;
+      state.negative = state.negative && !symmetric_;
       state.plain = !exponent_;
       state.low = set.low ? Order::kEqual : Order::kGreater;
       state.high = set.high ? Order::kEqual : Order::kLess;
@@ -274,7 +277,7 @@ void DecimalMachine::advance_mantissa(State& state, uint8_t digit) const {
   if (!multiple_) return;
   // A zero appended to M is one more at the end of M / unit, if that was whole. If it was not, then M / unit * 10 does
   // not end with a zero even if it is whole; and neither does a multiple of unit that ends with another digit.
-  state.slack = digit == 0 && state.remainder == 0 && !first_nonzero ? state.slack + 1 : 0;
+  state.slack = digit == 0 && state.remainder == 0 ? state.slack + 1 : 0;
   state.remainder = (state.remainder * 10 + digit) % multiple_->unit;
 }
 
@@ -353,12 +356,8 @@ void DecimalMachine::forget(State& state) const {
       state.lead = set.low ? set.low->point : set.high ? set.high->point : 0;  // any place between the bounds
     }
     if (multiple_) {
-      // Digits beyond the last place of the multiple can only be zeros, and zeros change nothing.
-      const int32_t last_place = std::max(0, -multiple_->exponent);
-      if (state.places > last_place) {
-        state.slack -= state.places - last_place;
-        state.places = last_place;
-      }
+      // Only zeros can follow the last place of the multiple, and before it only some zeros of the slack are needed.
+      state.places = std::min(state.places, std::max(0, -multiple_->exponent));
       state.slack = std::min(state.slack, std::max(0, multiple_->exponent));
     }
   }

@@ -39,6 +39,8 @@ struct Bound {
   // of at most kExponentReach digits. Only set where Side::limited_length is.
   int32_t reach_prefix = kUnlimited;
 
+  bool operator==(const Bound&) const = default;
+
   uint8_t digit(size_t index) const { return index < digits.size() ? digits[index] : tail; }
 };
 
@@ -60,6 +62,8 @@ struct Side {
 
   // Further than this from the point, it makes no difference where the first nonzero digit is.
   int32_t greatest_lead = 1, least_lead = 0;
+
+  bool operator==(const Side&) const = default;
 };
 
 Side make_side(const NumberSet& set, bool negative, bool exponent, bool within_reach);

@@ -81,6 +81,7 @@ class Builder:
         multiple_of: str | None = None,
         integer: bool = False,
         exponent: bool = True,
+        within_reach: bool = False,
     ) -> Expr:
         """JSON number texts whose exact decimal value lies within the bounds and is a multiple of multiple_of.
 

@@ -1,0 +1,173 @@
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bindings/builder.hpp"
+#include "matcher/batch.hpp"
+#include "matcher/matcher.hpp"
+#include "regular/expr.hpp"
+#include "vocabulary/vocabulary.hpp"
+
+// The Python module grammask._core: types in, types out, no logic of its own. Its stub is src/grammask/_core.pyi.
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace grammask {
+namespace {
+
+using MaskArray = nb::ndarray<int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using MaskBatch = nb::ndarray<int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+nb::bytes to_bytes(std::string_view s) { return nb::bytes(s.data(), s.size()); }
+std::string_view view(const nb::bytes& b) { return {b.c_str(), b.size()}; }
+
+uint32_t token_id(int64_t id) { return id < 0 || id > 0xffffffffll ? 0xffffffffu : static_cast<uint32_t>(id); }
+
+std::shared_ptr<Vocabulary> make_vocabulary(nb::sequence tokens, std::vector<int64_t> eos, int64_t size) {
+  if (size < 0) throw std::invalid_argument("the size of a vocabulary is not negative");
+  std::vector<std::optional<std::string>> list;
+  for (nb::handle h : tokens) {
+    if (h.is_none()) {
+      list.emplace_back(std::nullopt);
+    } else {
+      char* data = nullptr;
+      Py_ssize_t length = 0;
+      if (PyBytes_AsStringAndSize(h.ptr(), &data, &length) != 0) throw nb::python_error();
+      list.emplace_back(std::string(data, static_cast<size_t>(length)));
+    }
+  }
+  std::vector<uint32_t> ids;
+  for (const int64_t id : eos) ids.push_back(token_id(id));
+  return std::make_shared<Vocabulary>(std::move(list), std::move(ids), token_id(size));
+}
+
+template <typename T>
+nb::list to_list(const std::vector<T>& values) {
+  nb::list out;
+  for (const T& v : values) out.append(v);
+  return out;
+}
+
+void check_words(size_t got, const Matcher& m) {
+  const size_t want = m.compiled().vocabulary->words();
+  if (got != want) {
+    throw std::invalid_argument("the mask has " + std::to_string(got) + " words; this vocabulary needs " + std::to_string(want) +
+                                ", one int32 for every 32 tokens");
+  }
+}
+
+nb::object allowed_token_ids(Matcher& m) {
+  std::vector<uint32_t> words(m.compiled().vocabulary->words());
+  m.fill_mask(words.data());
+  size_t n = 0;
+  for (const uint32_t w : words) n += static_cast<size_t>(std::popcount(w));
+  auto* ids = new int32_t[n ? n : 1];
+  nb::capsule owner(ids, [](void* p) noexcept { delete[] static_cast<int32_t*>(p); });
+  size_t i = 0;
+  for (size_t k = 0; k < words.size(); ++k) {
+    for (uint32_t w = words[k]; w; w &= w - 1) ids[i++] = static_cast<int32_t>(k * 32 + static_cast<size_t>(std::countr_zero(w)));
+  }
+  return nb::cast(nb::ndarray<nb::numpy, int32_t, nb::ndim<1>>(ids, {n}, owner));
+}
+
+}  // namespace
+
+NB_MODULE(_core, m) {
+  static nb::exception<TooLarge> too_large(m, "ConstraintTooLargeError");
+
+  nb::class_<Vocabulary>(m, "Vocabulary")
+      .def(nb::new_(&make_vocabulary), "tokens"_a, "eos_token_ids"_a, "size"_a)
+      .def_prop_ro("size", &Vocabulary::size)
+      .def_prop_ro("eos_token_ids", [](const Vocabulary& v) { return to_list(v.eos_token_ids()); })
+      .def("token_bytes",
+           [](const Vocabulary& v, int64_t id) -> nb::object {
+             const auto t = v.token(token_id(id));
+             return t ? nb::object(to_bytes(*t)) : nb::none();
+           },
+           "token_id"_a)
+      .def("tokenize_greedy",
+           [](const Vocabulary& v, const nb::bytes& text) { return to_list(v.tokenize_greedy(view(text), false)); }, "text"_a)
+      .def_prop_rw("cache_budget", &Vocabulary::arena_budget, &Vocabulary::set_arena_budget)
+      .def("memory_bytes", [](Vocabulary& v) {
+        nb::dict d;
+        d["vocabulary"] = v.memory_bytes();
+        const auto arena = v.arena();
+        const std::lock_guard lock(arena->mutex());
+        d["shared_caches"] = arena->memory_bytes();
+        d["shared_masks"] = arena->mask_bytes();
+        return d;
+      });
+
+  bind_builder(m);
+
+  nb::class_<Compiled>(m, "Compiled")
+      .def_prop_ro("vocabulary", [](const Compiled& c) { return c.vocabulary; })
+      .def("matcher", [](std::shared_ptr<Compiled> c) { return new Matcher(std::move(c)); }, nb::rv_policy::take_ownership)
+      .def("memory_bytes", [](const Compiled& c) {
+        nb::dict d;
+        const std::lock_guard lock(c.arena->mutex());
+        d["expressions"] = c.arena->pool().size();
+        d["states"] = c.arena->state_count();
+        d["masks"] = c.arena->mask_bytes();
+        d["total"] = c.arena->memory_bytes();
+        return d;
+      });
+
+  nb::class_<Matcher>(m, "Matcher")
+      .def("fill_mask",
+           [](Matcher& self, MaskArray out) {
+             check_words(out.shape(0), self);
+             self.fill_mask(reinterpret_cast<uint32_t*>(out.data()));
+           },
+           "out"_a)
+      .def("allowed_token_ids", &allowed_token_ids)
+      .def("accept", [](Matcher& self, int64_t id) { return self.accept(token_id(id)); }, "token_id"_a)
+      .def("accept_bytes", [](Matcher& self, const nb::bytes& data) { return self.accept_bytes(view(data)); }, "data"_a)
+      .def("matched_prefix", [](Matcher& self, const nb::bytes& data) { return self.matched_prefix(view(data)); }, "data"_a)
+      .def("next_bytes", [](Matcher& self) { return to_bytes(self.next_bytes()); })
+      .def("rollback",
+           [](Matcher& self, int64_t n) {
+             if (n < 0) throw std::out_of_range("rollback of a negative number of tokens");
+             self.rollback(static_cast<size_t>(n));
+           },
+           "n_tokens"_a)
+      .def("forced_bytes", [](Matcher& self, size_t limit) { return to_bytes(self.forced_bytes(limit)); }, "limit"_a = 65536)
+      .def("forced_tokens", [](Matcher& self) { return to_list(self.forced_tokens()); })
+      .def_prop_ro("is_complete", &Matcher::is_complete)
+      .def_prop_ro("is_terminated", &Matcher::is_terminated)
+      .def("copy", [](const Matcher& self) { return new Matcher(self); }, nb::rv_policy::take_ownership)
+      .def("stack", &Matcher::stack)
+      .def("memory_bytes", &Matcher::memory_bytes);
+
+  m.def(
+      "fill_masks",
+      [](nb::sequence matchers, MaskBatch out, std::optional<int> threads) {
+        std::vector<Matcher*> list;
+        for (nb::handle h : matchers) list.push_back(nb::cast<Matcher*>(h));
+        if (list.size() != out.shape(0)) throw std::invalid_argument("out needs one row for each matcher");
+        for (size_t i = 0; i < list.size(); ++i) {
+          check_words(out.shape(1), *list[i]);
+          for (size_t k = 0; k < i; ++k) {
+            if (list[k] == list[i]) throw std::invalid_argument("a matcher appears twice in one batch");
+          }
+        }
+        const nb::gil_scoped_release release;
+        fill_masks(list, reinterpret_cast<uint32_t*>(out.data()), out.shape(1), threads.value_or(0));
+      },
+      "matchers"_a, "out"_a, "threads"_a = nb::none());
+}
+
+}  // namespace grammask

@@ -1,0 +1,376 @@
+#include "grammar/arena.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "mask/local_mask.hpp"
+
+namespace grammask {
+
+Arena::Arena() { pool_.set_expander(this); }
+Arena::~Arena() = default;
+
+ExprId Arena::new_rule(std::string name) {
+  rules_.emplace_back();
+  rules_.back().name = std::move(name);
+  return pool_.rule(static_cast<uint32_t>(rules_.size() - 1));
+}
+
+void Arena::define(ExprId rule, ExprId body) {
+  if (pool_.node(rule).kind != Kind::kRule) throw std::invalid_argument("define: not a rule");
+  Rule& r = rules_[pool_.node(rule).a];
+  if (r.defined) throw std::invalid_argument("define: rule '" + r.name + "' is already defined");
+  r.body = body;
+  r.defined = true;
+}
+
+ExprId Arena::object(ObjectSpec spec) {
+  auto frame = std::make_unique<ObjectFrame>(pool_, static_cast<uint32_t>(frames_.size()), std::move(spec));
+  if (!frame->possible()) return ExprPool::kEmptyId;
+  frames_.push_back(std::move(frame));
+  return pool_.frame(static_cast<uint32_t>(frames_.size() - 1), ObjectFrame::kStart);
+}
+
+ExprId Arena::characters(const CodePointRanges& ranges, Spelling spelling) {
+  std::string key(1, static_cast<char>(spelling));
+  key.append(reinterpret_cast<const char*>(ranges.data()), ranges.size() * sizeof(ranges[0]));
+  const auto known = character_classes_.find(key);
+  if (known != character_classes_.end()) return known->second;
+  return character_classes_[key] = grammask::characters(pool_, ranges, spelling);
+}
+
+ExprId Arena::after_key(ExprId key, std::optional<std::string_view> text) {
+  const Expr& n = pool_.node(key);
+  return frames_[n.a]->after_key(n.b, n.c, text);
+}
+
+// -- rules: which exist, which derive text, which derive nothing, with which bytes they start
+
+void Arena::collect_rules(ExprId root, std::vector<uint32_t>& rules) {
+  std::vector<ExprId> work{root};
+  std::unordered_map<ExprId, bool> seen;
+  std::vector<bool> known(rules_.size(), false);
+  while (!work.empty()) {
+    const ExprId e = work.back();
+    work.pop_back();
+    if (!pool_.has(e, ExprPool::kRules) || !seen.emplace(e, true).second) continue;
+    const Expr& n = pool_.node(e);
+    switch (n.kind) {
+      case Kind::kConcat: work.push_back(n.a), work.push_back(n.b); break;
+      case Kind::kUnion:
+      case Kind::kIntersection:
+        for (const ExprId c : pool_.children(e)) work.push_back(c);
+        break;
+      case Kind::kComplement:
+      case Kind::kRepeat:
+      case Kind::kCall: work.push_back(n.a); break;
+      case Kind::kFrame: frames_[n.a]->mentioned(work); break;
+      case Kind::kRule:
+        if (rules_[n.a].ready || known[n.a]) break;
+        known[n.a] = true;
+        rules.push_back(n.a);
+        if (!rules_[n.a].defined) throw std::invalid_argument("rule '" + rules_[n.a].name + "' is not defined");
+        work.push_back(rules_[n.a].body);
+        break;
+      default: break;
+    }
+  }
+}
+
+bool Arena::productive(ExprId e, std::unordered_map<ExprId, bool>& memo) {
+  if (!pool_.has(e, ExprPool::kRules)) return pool_.alive(e);
+  if (const auto known = memo.find(e); known != memo.end()) return known->second;
+  const Expr& n = pool_.node(e);
+  bool result = false;
+  switch (n.kind) {
+    case Kind::kRule: return rules_[n.a].productive;
+    case Kind::kCall: result = productive(n.a, memo); break;
+    case Kind::kRepeat: result = n.b == 0 || productive(n.a, memo); break;
+    case Kind::kConcat: {
+      result = true;
+      ExprId x = e;
+      for (; result && pool_.node(x).kind == Kind::kConcat; x = pool_.node(x).b) result = productive(pool_.node(x).a, memo);
+      result = result && productive(x, memo);
+      break;
+    }
+    case Kind::kUnion:
+      for (const ExprId c : pool_.children(e)) result = result || productive(c, memo);
+      break;
+    case Kind::kFrame: {
+      const auto* object = dynamic_cast<const ObjectFrame*>(frames_[n.a].get());
+      result = !object || object->possible_if([&](ExprId v) { return productive(v, memo); });
+      break;
+    }
+    default: {
+      // Boolean operations over words of letters: unproductive letters do not exist, then the usual search.
+      std::unordered_map<ExprId, ExprId> replaced;
+      std::vector<std::pair<uint32_t, uint32_t>> pending;
+      result = pool_.alive(rewrite(e, replaced, pending));
+    }
+  }
+  memo[e] = result;
+  return result;
+}
+
+ExprId Arena::rewrite(ExprId e, std::unordered_map<ExprId, ExprId>& memo,
+                      std::vector<std::pair<uint32_t, uint32_t>>& pending) {
+  if (!pool_.has(e, ExprPool::kRules)) return e;
+  if (const auto known = memo.find(e); known != memo.end()) return known->second;
+  const Expr n = pool_.node(e);
+  ExprId result = e;
+  std::vector<ExprId> parts;
+  switch (n.kind) {
+    case Kind::kRule: {
+      if (rules_[n.a].ready) break;
+      if (!rules_[n.a].productive) {
+        result = ExprPool::kEmptyId;
+        break;
+      }
+      result = new_rule(rules_[n.a].name);
+      pending.emplace_back(n.a, pool_.node(result).a);
+      break;
+    }
+    case Kind::kCall: result = pool_.call(rewrite(n.a, memo, pending)); break;
+    case Kind::kComplement: result = pool_.complement(rewrite(n.a, memo, pending)); break;
+    case Kind::kRepeat: result = pool_.repeat(rewrite(n.a, memo, pending), n.b, n.c); break;
+    case Kind::kConcat: {
+      ExprId x = e;
+      for (; pool_.node(x).kind == Kind::kConcat; x = pool_.node(x).b) parts.push_back(rewrite(pool_.node(x).a, memo, pending));
+      parts.push_back(rewrite(x, memo, pending));
+      result = pool_.concat(parts);
+      break;
+    }
+    case Kind::kUnion:
+    case Kind::kIntersection:
+      for (const ExprId c : pool_.children(e)) parts.push_back(rewrite(c, memo, pending));
+      result = n.kind == Kind::kUnion ? pool_.unite(parts) : pool_.intersect(parts);
+      break;
+    case Kind::kFrame: {
+      if (const auto* old = dynamic_cast<const ObjectFrame*>(frames_[n.a].get())) {
+        ObjectSpec spec = old->spec();
+        for (ObjectMember& m : spec.members) {
+          for (auto& v : m.values) v.value = rewrite(v.value, memo, pending);
+        }
+        result = object(std::move(spec));
+      }
+      break;
+    }
+    default: break;
+  }
+  memo[e] = result;
+  return result;
+}
+
+ExprId Arena::settle(ExprId root) {
+  for (int round = 0;; ++round) {
+    std::vector<uint32_t> rules;
+    collect_rules(root, rules);
+    // Least fixpoints, each by plain iteration: rules are few and bodies are shared.
+    for (bool changed = true; changed;) {
+      changed = false;
+      std::unordered_map<ExprId, bool> memo;
+      for (const uint32_t r : rules) {
+        if (!rules_[r].productive && productive(rules_[r].body, memo)) changed = rules_[r].productive = true;
+      }
+    }
+    std::unordered_map<ExprId, bool> memo;
+    if (!productive(root, memo)) return ExprPool::kEmptyId;
+    bool all = true;
+    for (const uint32_t r : rules) all = all && rules_[r].productive;
+    for (const auto& [e, is_productive] : memo) all = all && is_productive;
+    if (!all && round == 0) {
+      std::unordered_map<ExprId, ExprId> replaced;
+      std::vector<std::pair<uint32_t, uint32_t>> pending;
+      root = rewrite(root, replaced, pending);
+      for (size_t i = 0; i < pending.size(); ++i) {
+        const auto [from, to] = pending[i];
+        const ExprId body = rewrite(rules_[from].body, replaced, pending);
+        rules_[to].body = body;
+        rules_[to].defined = true;
+      }
+      continue;
+    }
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (const uint32_t r : rules) {
+        if (!rules_[r].nullable && pool_.nullable(without_nullable_letters(rules_[r].body))) {
+          changed = rules_[r].nullable = true;
+        }
+      }
+    }
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (const uint32_t r : rules) {
+        const ByteSet s = start_bytes(without_nullable_letters(rules_[r].body));
+        if (!(s == rules_[r].start)) {
+          rules_[r].start = s;
+          changed = true;
+        }
+      }
+    }
+    for (const uint32_t r : rules) rules_[r].ready = true;
+    return root;
+  }
+}
+
+bool Arena::derives_nothing(ExprId letter) {
+  const Expr& n = pool_.node(letter);
+  if (n.kind == Kind::kRule) return rules_[n.a].nullable;
+  if (n.kind == Kind::kCall) return pool_.nullable(without_nullable_letters(n.a));
+  return false;
+}
+
+// Adds what follows a letter that may derive the empty text, so that from here on every letter consumes something.
+ExprId Arena::without_nullable_letters(ExprId e) {
+  if (!pool_.has(e, ExprPool::kLetters)) return e;
+  std::vector<ExprId> done, heads;
+  while (true) {
+    heads.clear();
+    pool_.letters(e, heads);
+    ExprId more = e;
+    for (const ExprId letter : heads) {
+      if (std::find(done.begin(), done.end(), letter) != done.end() || !derives_nothing(letter)) continue;
+      more = pool_.unite(more, pool_.derive_letter(e, letter));
+    }
+    if (more == e) return e;
+    e = more;
+  }
+}
+
+ByteSet Arena::start_bytes(ExprId e) {
+  Expr& memo = pool_.node(e);
+  if (memo.reach) return pool_.bytes(memo.reach);
+  const Expr& n = memo;
+  ByteSet s;
+  bool final = !(n.flags & ExprPool::kRules);
+  switch (n.kind) {
+    case Kind::kToken: break;
+    case Kind::kRule: return rules_[n.a].start;
+    case Kind::kCall: s = start_bytes(without_nullable_letters(n.a)); break;
+    case Kind::kKey: s = pool_.byte_first(key_body(n.a, n.b, n.c)); break;
+    case Kind::kFrame: s = start_bytes(pool_.expand(e)); break;
+    case Kind::kRepeat: s = start_bytes(n.a); break;
+    case Kind::kComplement: s = ByteSet::all(); break;
+    case Kind::kConcat:
+      for (ExprId x = e;;) {
+        if (pool_.node(x).kind != Kind::kConcat) {
+          s = s | start_bytes(x);
+          break;
+        }
+        s = s | start_bytes(pool_.node(x).a);
+        if (!pool_.nullable(pool_.node(x).a)) break;
+        x = pool_.node(x).b;
+      }
+      break;
+    case Kind::kUnion:
+      for (const ExprId c : pool_.children(e)) s = s | start_bytes(c);
+      break;
+    case Kind::kIntersection:
+      s = ByteSet::all();
+      for (const ExprId c : pool_.children(e)) s = s & start_bytes(c);
+      break;
+    default: s = pool_.byte_first(e); break;
+  }
+  if (final) pool_.node(e).reach = pool_.intern_bytes(s);
+  return s;
+}
+
+// -- states
+
+const uint8_t* Arena::intern_classes(const std::array<uint8_t, 256>& classes) {
+  const std::string key(reinterpret_cast<const char*>(classes.data()), classes.size());
+  auto& slot = classes_[key];
+  if (!slot) slot = std::make_unique<std::array<uint8_t, 256>>(classes);
+  return slot->data();
+}
+
+const State& Arena::build_state(ExprId e) {
+  const std::lock_guard lock(mutex_);
+  if (State* s = pool_.node(e).state) return *s;
+  auto made = std::make_unique<State>();
+  State& s = *made;
+  s.self = e;
+  const ExprId x = without_nullable_letters(e);
+  s.nullable = pool_.nullable(x);
+
+  std::vector<ExprId> heads;
+  pool_.letters(x, heads);
+  for (const ExprId letter : heads) {
+    const ExprId rest = pool_.derive_letter(x, letter);
+    if (!pool_.alive(rest)) continue;
+    const Expr& n = pool_.node(letter);
+    if (n.kind == Kind::kToken) {
+      s.tokens.push_back({n.a, rest});
+      continue;
+    }
+    Letter l;
+    l.letter = letter;
+    l.rest = rest;
+    l.key = n.kind == Kind::kKey;
+    l.vague = l.key && frames_[n.a]->vague(n.b);
+    l.body = n.kind == Kind::kRule ? rules_[n.a].body : pool_.letter_body(letter);
+    l.start = start_bytes(letter);
+    s.letters.push_back(l);
+    s.start = s.start | l.start;
+  }
+
+  ExprPool::Classes classes;
+  pool_.byte_classes(x, classes);
+  if (!s.letters.empty()) {
+    std::vector<ByteSet> sets;
+    for (const Letter& l : s.letters) sets.push_back(l.start);
+    ExprPool::refine(classes, sets);
+  }
+  std::vector<bool> alive_class(classes.representative.size());
+  bool any_next = false;
+  for (size_t c = 0; c < classes.representative.size(); ++c) {
+    const uint8_t b = classes.representative[c];
+    ExprId d = pool_.derive(x, b);
+    if (!pool_.alive(d)) d = ExprPool::kEmptyId;
+    s.next.push_back(d);
+    alive_class[c] = d != ExprPool::kEmptyId;
+    any_next = any_next || alive_class[c];
+    uint32_t options = alive_class[c];
+    uint32_t which = 0;
+    for (uint32_t i = 0; i < s.letters.size(); ++i) {
+      if (s.letters[i].start.has(b)) {
+        ++options;
+        which = i;
+      }
+    }
+    if (options == 0) {
+      s.action.push_back(static_cast<uint32_t>(Act::kDead));
+    } else if (options > 1) {
+      s.action.push_back(static_cast<uint32_t>(Act::kMany));
+    } else if (alive_class[c]) {
+      s.action.push_back(d << 2 | static_cast<uint32_t>(Act::kNext));
+    } else {
+      s.action.push_back(which << 2 | static_cast<uint32_t>(Act::kCall));
+    }
+  }
+  for (size_t b = 0; b < 256; ++b) {
+    if (alive_class[classes.of[b]]) s.start.add(static_cast<uint8_t>(b));
+  }
+  if (!any_next && !s.nullable && s.letters.size() == 1 && s.tokens.empty()) s.only_letter = 0;
+  s.class_of = intern_classes(classes.of);
+  state_bytes_ += sizeof(State) + s.action.size() * 8 + s.letters.size() * sizeof(Letter) + 64;
+
+  State* published = made.get();
+  states_.push_back(std::move(made));
+  std::atomic_ref<State*>(pool_.node(e).state).store(published, std::memory_order_release);
+  return *published;
+}
+
+LocalMask* Arena::keep(std::unique_ptr<LocalMask> mask) {
+  mask_bytes_ += mask->memory_bytes();
+  masks_.push_back(std::move(mask));
+  return masks_.back().get();
+}
+
+size_t Arena::memory_bytes() const {
+  size_t n = pool_.memory_bytes() + state_bytes_ + mask_bytes_ + classes_.size() * 600 + rules_.size() * sizeof(Rule);
+  for (const auto& f : frames_) n += f->memory_bytes();
+  return n;
+}
+
+}  // namespace grammask

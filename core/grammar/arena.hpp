@@ -1,0 +1,140 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "grammar/frame.hpp"
+#include "grammar/object_frame.hpp"
+#include "regular/characters.hpp"
+#include "regular/expr.hpp"
+
+// Everything that constraints over one vocabulary share: expressions, rules, frames, and the *states* built from them.
+//
+// A state is an expression made ready for stepping: for each class of bytes, what happens. Most bytes are decided by a
+// look-up: dead, or the next expression. A byte may also call a letter (push a frame), and a nullable state may return
+// to the frame below. Only where several of these apply at once does the matcher work with sets (matcher/threads.cpp).
+//
+// One mutex guards all growth. States are published with release and never change, so stepping takes no lock.
+
+namespace grammask {
+
+struct LocalMask;
+
+struct Letter {
+  ExprId letter;
+  ExprId body;       // what the new frame starts with
+  ExprId rest;       // what follows in this frame
+  ByteSet start;     // bytes a word of the letter may start with (a superset)
+  bool key = false;  // a captured key
+  bool vague = false;  // a captured key of a frame state that misses a text: its exact body is unknown
+};
+
+struct SpecialToken {
+  uint32_t token_id;
+  ExprId rest;
+};
+
+// What a byte does in a state: the low two bits are the kind, the others an expression or the index of a letter.
+enum class Act : uint32_t { kDead = 0, kNext = 1, kCall = 2, kMany = 3 };
+
+struct State {
+  ExprId self = 0;
+  bool nullable = false;  // may return here
+  const uint8_t* class_of = nullptr;
+  std::vector<uint32_t> action;  // per class
+  std::vector<ExprId> next;      // per class: derivative by its bytes, 0 if dead
+  std::vector<Letter> letters;
+  std::vector<SpecialToken> tokens;
+  ByteSet start;                 // bytes that do anything other than return
+  int32_t only_letter = -1;      // the letter, when calling it is the only thing this state can do
+  std::atomic<LocalMask*> mask{nullptr};
+
+  Act act(uint8_t b) const { return static_cast<Act>(action[class_of[b]] & 3); }
+  uint32_t argument(uint8_t b) const { return action[class_of[b]] >> 2; }
+};
+
+struct Rule {
+  std::string name;
+  ExprId body = ExprPool::kEmptyId;
+  bool defined = false;
+  bool ready = false;     // the facts below are final
+  bool nullable = false;  // derives the empty text
+  bool productive = false;
+  ByteSet start;
+};
+
+class Arena final : public FrameExpander {
+ public:
+  Arena();
+  ~Arena() override;
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+
+  // Held by every caller of the non-const members below, except state() on a state that exists.
+  std::recursive_mutex& mutex() { return mutex_; }
+  ExprPool& pool() { return pool_; }
+
+  ExprId new_rule(std::string name);
+  void define(ExprId rule, ExprId body);
+  const Rule& rule(ExprId rule) const { return rules_[pool_.node(rule).a]; }
+  ExprId object(ObjectSpec spec);
+  // A character class, built once for each (ranges, spelling).
+  ExprId characters(const CodePointRanges& ranges, Spelling spelling);
+  template <typename MakeFrame>
+  ExprId add_frame(MakeFrame&& make) {
+    frames_.push_back(make(static_cast<uint32_t>(frames_.size())));
+    return pool_.frame(static_cast<uint32_t>(frames_.size() - 1), 0);
+  }
+  Frame& frame(uint32_t index) { return *frames_[index]; }
+
+  // Settles the rules reachable from root and returns an equivalent root without unproductive ones: kEmptyId if the
+  // language is empty. Throws std::invalid_argument for an undefined rule.
+  ExprId settle(ExprId root);
+  std::vector<std::string> unproductive(ExprId root);
+
+  const State& state(ExprId e) {
+    State* s = std::atomic_ref<State*>(pool_.node(e).state).load(std::memory_order_acquire);
+    return s ? *s : build_state(e);
+  }
+  State& mutable_state(ExprId e) { return const_cast<State&>(state(e)); }
+  // The continuation after a captured key.
+  ExprId after_key(ExprId key, std::optional<std::string_view> text);
+
+  size_t memory_bytes() const;
+  uint32_t state_count() const { return static_cast<uint32_t>(states_.size()); }
+  LocalMask* keep(std::unique_ptr<LocalMask> mask);
+  size_t mask_bytes() const { return mask_bytes_; }
+
+  // FrameExpander
+  ExprId expand(uint32_t frame, uint32_t state) override { return frames_[frame]->expand(state); }
+  ExprId key_body(uint32_t frame, uint32_t state, uint32_t family) override {
+    return frames_[frame]->key_body(state, family);
+  }
+
+ private:
+  const State& build_state(ExprId e);
+  const uint8_t* intern_classes(const std::array<uint8_t, 256>& classes);
+  ExprId without_nullable_letters(ExprId e);
+  bool derives_nothing(ExprId letter);
+  ByteSet start_bytes(ExprId e);
+  void collect_rules(ExprId e, std::vector<uint32_t>& rules);
+  bool productive(ExprId e, std::unordered_map<ExprId, bool>& memo);
+  ExprId rewrite(ExprId e, std::unordered_map<ExprId, ExprId>& memo, std::vector<std::pair<uint32_t, uint32_t>>& pending);
+
+  std::recursive_mutex mutex_;
+  ExprPool pool_;
+  std::vector<Rule> rules_;
+  std::vector<std::unique_ptr<Frame>> frames_;
+  std::vector<std::unique_ptr<State>> states_;
+  std::unordered_map<std::string, std::unique_ptr<std::array<uint8_t, 256>>> classes_;
+  std::unordered_map<std::string, ExprId> character_classes_;
+  std::vector<std::unique_ptr<LocalMask>> masks_;
+  size_t state_bytes_ = 0;
+  size_t mask_bytes_ = 0;
+};
+
+}  // namespace grammask

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "regular/expr.hpp"
+
+namespace grammask {
+
+// A collection whose grammar is too large to write down: a right-linear grammar generated on demand.
+//
+// A frame state stands for "what may follow, given what the collection holds so far". expand(state) is an ordinary
+// expression over bytes, value calls, keys and further frame states. A *key* is a letter whose text matters afterwards:
+// key_body is what it may be, after_key continues once its text is known.
+class Frame {
+ public:
+  virtual ~Frame() = default;
+  virtual ExprId expand(uint32_t state) = 0;
+  virtual ExprId key_body(uint32_t state, uint32_t family) = 0;
+  // text is nullopt while masks are computed for many possible texts at once: the state it leads to is then *vague*.
+  virtual ExprId after_key(uint32_t state, uint32_t family, std::optional<std::string_view> text) = 0;
+  virtual bool vague(uint32_t state) const = 0;
+  // Expressions this frame calls, for checks and rewriting over rules.
+  virtual void mentioned(std::vector<ExprId>& out) const = 0;
+  virtual size_t memory_bytes() const = 0;
+};
+
+// The texts a collection has remembered, as a shared list (newest first).
+class TextList {
+ public:
+  struct Node {
+    uint32_t previous;
+    uint32_t family;
+    std::string text;
+    ExprId all;  // the union of the texts up to here
+  };
+  explicit TextList(ExprPool& pool) : pool_(pool) { nodes_.push_back({0, 0, "", ExprPool::kEmptyId}); }
+  uint32_t add(uint32_t list, uint32_t family, std::string_view text);
+  ExprId all(uint32_t list) const { return nodes_[list].all; }
+  uint32_t count(uint32_t list, uint32_t family) const;
+  size_t memory_bytes() const { return nodes_.size() * (sizeof(Node) + 96); }
+
+ private:
+  ExprPool& pool_;
+  std::vector<Node> nodes_;
+  std::unordered_map<std::string, uint32_t> index_;
+};
+
+}  // namespace grammask

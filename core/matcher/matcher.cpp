@@ -1,0 +1,211 @@
+#include "matcher/matcher.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace grammask {
+
+Matcher::Matcher(std::shared_ptr<const Compiled> compiled)
+    : compiled_(std::move(compiled)), stepper_(*compiled_->arena), threads_{{compiled_->root, Stack::kBottom}} {}
+
+Matcher::Matcher(const Matcher& other)
+    : compiled_(other.compiled_), stepper_(other.stepper_), threads_(other.threads_), history_(other.history_),
+      terminated_(other.terminated_) {}
+
+bool Matcher::step(uint8_t byte, std::vector<Thread>& threads) {
+  if (threads.size() == 1) {
+    switch (stepper_.step_one(threads[0], byte)) {
+      case Stepper::Result::kOne: stepper_.text().push_back(static_cast<char>(byte)); return true;
+      case Stepper::Result::kDead: threads.clear(); return false;
+      case Stepper::Result::kSet: break;
+    }
+  }
+  scratch_.clear();
+  stepper_.step_set(threads, byte, scratch_);
+  threads.swap(scratch_);
+  stepper_.text().push_back(static_cast<char>(byte));
+  return !threads.empty();
+}
+
+void Matcher::restore(Moment&& m) {
+  threads_ = std::move(m.threads);
+  stepper_.stack().truncate(m.mark);
+  stepper_.text().resize(m.text);
+  terminated_ = m.terminated;
+}
+
+bool Matcher::accept_bytes(std::string_view bytes) {
+  if (terminated_) return false;
+  Moment before = now();
+  for (const char c : bytes) {
+    if (!step(static_cast<uint8_t>(c), threads_)) {
+      restore(std::move(before));
+      return false;
+    }
+  }
+  history_.push_back(std::move(before));
+  return true;
+}
+
+bool Matcher::accept(uint32_t id) {
+  if (terminated_) return false;
+  if (const auto bytes = compiled_->vocabulary->token(id)) return accept_bytes(*bytes);
+  Moment before = now();
+  scratch_.clear();
+  stepper_.step_token(threads_, id, scratch_);
+  if (!scratch_.empty()) {
+    threads_.swap(scratch_);
+  } else if (compiled_->vocabulary->is_eos(id) && is_complete()) {
+    terminated_ = true;
+  } else {
+    restore(std::move(before));
+    return false;
+  }
+  history_.push_back(std::move(before));
+  return true;
+}
+
+size_t Matcher::matched_prefix(std::string_view bytes) {
+  if (terminated_) return 0;
+  Moment before = now();
+  size_t n = 0;
+  while (n < bytes.size() && step(static_cast<uint8_t>(bytes[n]), threads_)) ++n;
+  restore(std::move(before));
+  return n;
+}
+
+std::string Matcher::next_bytes() {
+  std::string out;
+  if (terminated_) return out;
+  stepper_.start(threads_).for_each([&](uint8_t b) {
+    Moment before = now();
+    if (step(b, threads_)) out.push_back(static_cast<char>(b));
+    restore(std::move(before));
+  });
+  return out;
+}
+
+void Matcher::rollback(size_t n) {
+  if (n > history_.size()) throw std::out_of_range("rollback of more tokens than were accepted");
+  if (n == 0) return;
+  restore(std::move(history_[history_.size() - n]));
+  history_.resize(history_.size() - n);
+}
+
+bool Matcher::is_complete() {
+  return std::any_of(threads_.begin(), threads_.end(), [&](const Thread& t) { return stepper_.may_finish(t); });
+}
+
+std::string Matcher::forced_bytes(size_t limit) {
+  std::string out;
+  if (terminated_) return out;
+  Moment before = now();
+  while (out.size() < limit && !is_complete()) {
+    // The start set is a superset: a byte counts only if it can really be read.
+    int viable = 0, tried = 0;
+    uint8_t byte = 0;
+    std::vector<Thread> after;
+    const ByteSet candidates = stepper_.start(threads_);
+    if (candidates.count() > 8) break;
+    candidates.for_each([&](uint8_t b) {
+      if (viable > 1) return;
+      ++tried;
+      Moment here = now();
+      if (step(b, threads_)) {
+        ++viable;
+        byte = b;
+      }
+      restore(std::move(here));
+    });
+    if (viable != 1 || !step(byte, threads_)) break;
+    out.push_back(static_cast<char>(byte));
+  }
+  restore(std::move(before));
+  return out;
+}
+
+std::vector<uint32_t> Matcher::forced_tokens() {
+  if (terminated_) return {};
+  return compiled_->vocabulary->tokenize_greedy(forced_bytes(65536), true);
+}
+
+void Matcher::add_mask(const Thread& thread, uint32_t* out, int depth) {
+  const Stack::Mark mark = stepper_.stack().mark();
+  Thread t = thread;
+  // Where calling a letter is all a state can do, look inside the call: its mask is shared by everyone who calls it.
+  for (const State* s = &stepper_.arena().state(t.expr); s->only_letter >= 0; s = &stepper_.arena().state(t.expr)) {
+    const Letter& l = s->letters[static_cast<size_t>(s->only_letter)];
+    if (l.vague) break;
+    if (l.rest != ExprPool::kEpsilonId || l.key) {
+      t.node = stepper_.stack().push(l.rest, t.node, l.key ? l.letter : 0, static_cast<uint32_t>(stepper_.text().size()));
+    }
+    t.expr = l.body;
+  }
+  const LocalMask& local = local_mask(stepper_.arena(), *compiled_->vocabulary, t.expr);
+  local.add_inside_to(out);
+  const Stack::Node& node = stepper_.stack().node(t.node);
+  if (node.edge != Stack::kNone) {
+    if (local.returns_at_once && depth > 0) {
+      std::vector<Thread> below;
+      stepper_.returned(t, below);
+      for (const Thread& b : below) add_mask(b, out, depth - 1);
+    }
+    if (!local.remainders.empty()) {
+      const auto set_tokens = [&](const Trie& trie, uint32_t x) {
+        for (uint32_t k = trie.token_begin[x]; k < trie.token_begin[x + 1]; ++k) {
+          out[trie.tokens[k] / 32] |= 1u << (trie.tokens[k] % 32);
+        }
+      };
+      Walker walker(stepper_);
+      std::vector<Thread> below;
+      stepper_.vague_keys = true;
+      stepper_.met_vague_key = false;
+      stepper_.returned(t, below);
+      walker.walk(local.remainders, below, [&](uint32_t x) { set_tokens(local.remainders, x); });
+      stepper_.vague_keys = false;
+      if (stepper_.met_vague_key) {
+        // The tokens themselves hold whole keys: walk them with their texts. Rare, so from the root of the trie.
+        walker.walk(compiled_->vocabulary->trie(), {&t, 1}, [&](uint32_t x) { set_tokens(compiled_->vocabulary->trie(), x); });
+      }
+    }
+  }
+  stepper_.stack().truncate(mark);
+}
+
+void Matcher::fill_mask(uint32_t* out) {
+  const Vocabulary& v = *compiled_->vocabulary;
+  std::fill_n(out, v.words(), 0u);
+  if (!terminated_) {
+    for (size_t i = 0; i < threads_.size(); ++i) add_mask(threads_[i], out, 1 << 20);
+    std::vector<uint32_t> special;
+    stepper_.special_tokens(threads_, special);
+    for (const uint32_t id : special) out[id / 32] |= 1u << (id % 32);
+  }
+  if (terminated_ || is_complete()) {
+    for (const uint32_t id : v.eos_token_ids()) out[id / 32] |= 1u << (id % 32);
+  }
+}
+
+std::vector<std::string> Matcher::stack() {
+  std::vector<std::string> out;
+  const std::lock_guard lock(stepper_.arena().mutex());
+  ExprPool& pool = stepper_.arena().pool();
+  if (threads_.empty()) return out;
+  out.push_back(pool.show(threads_[0].expr));
+  for (uint32_t n = threads_[0].node; n != Stack::kBottom;) {
+    const Stack::Edge& e = stepper_.stack().edge(stepper_.stack().node(n).edge);
+    out.push_back(pool.show(e.rest));
+    n = e.parent;
+    if (out.size() > 1000) break;
+  }
+  std::reverse(out.begin(), out.end());
+  return out;
+}
+
+size_t Matcher::memory_bytes() const {
+  size_t n = sizeof(*this) + stepper_.stack().memory_bytes() + stepper_.text().capacity() + threads_.capacity() * sizeof(Thread);
+  for (const Moment& m : history_) n += sizeof(m) + m.threads.capacity() * sizeof(Thread);
+  return n;
+}
+
+}  // namespace grammask

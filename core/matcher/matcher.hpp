@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "mask/local_mask.hpp"
+#include "mask/walk.hpp"
+#include "matcher/stepper.hpp"
+#include "vocabulary/vocabulary.hpp"
+
+namespace grammask {
+
+// A constraint compiled for a vocabulary: immutable, shared by its matchers.
+struct Compiled {
+  std::shared_ptr<Vocabulary> vocabulary;
+  std::shared_ptr<Arena> arena;
+  ExprId root;
+};
+
+// The position of one sequence inside a compiled constraint. Used by one thread at a time.
+class Matcher {
+ public:
+  explicit Matcher(std::shared_ptr<const Compiled> compiled);
+  Matcher(const Matcher&);
+  Matcher& operator=(const Matcher&) = delete;
+
+  const Compiled& compiled() const { return *compiled_; }
+
+  // out: words() words of the vocabulary, bit t % 32 of word t / 32 is token t.
+  void fill_mask(uint32_t* out);
+  // True and moved on, or false and unchanged.
+  bool accept(uint32_t token_id);
+  bool accept_bytes(std::string_view bytes);
+  size_t matched_prefix(std::string_view bytes);
+  std::string next_bytes();
+  // Undoes the last n calls of accept and accept_bytes. Throws std::out_of_range if there were fewer.
+  void rollback(size_t n);
+  std::string forced_bytes(size_t limit);
+  std::vector<uint32_t> forced_tokens();
+  bool is_complete();
+  bool is_terminated() const { return terminated_; }
+  size_t history_size() const { return history_.size(); }
+  std::vector<std::string> stack();
+  size_t memory_bytes() const;
+
+ private:
+  struct Moment {  // what to restore
+    std::vector<Thread> threads;
+    Stack::Mark mark;
+    size_t text;
+    bool terminated;
+  };
+  bool step(uint8_t byte, std::vector<Thread>& threads);
+  Moment now() const { return {threads_, stepper_.stack().mark(), stepper_.text().size(), terminated_}; }
+  void restore(Moment&& m);
+  void add_mask(const Thread& thread, uint32_t* out, int depth);
+
+  std::shared_ptr<const Compiled> compiled_;
+  Stepper stepper_;
+  std::vector<Thread> threads_;
+  std::vector<Thread> scratch_;
+  std::vector<Moment> history_;
+  bool terminated_ = false;
+};
+
+}  // namespace grammask

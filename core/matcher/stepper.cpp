@@ -1,0 +1,199 @@
+#include "matcher/stepper.hpp"
+
+#include <algorithm>
+
+namespace grammask {
+
+ExprId Stepper::after_return(const Stack::Node& node, ExprId rest) {
+  if (!node.key) return rest;
+  const std::lock_guard lock(arena_.mutex());
+  std::optional<std::string_view> text;
+  if (!vague_keys) text = std::string_view(text_).substr(node.start);
+  const ExprId next = arena_.after_key(node.key, text);
+  return arena_.pool().concat(next, rest);
+}
+
+// Whether `byte` could do anything in the frames below (a superset).
+bool Stepper::may_continue(ExprId rest, uint32_t parent, uint8_t byte, int depth) {
+  const State& s = arena_.state(rest);
+  if (s.start.has(byte)) return true;
+  if (!s.nullable) return false;
+  const Stack::Node& n = stack_.node(parent);
+  if (n.edge == Stack::kNone) return false;
+  const Stack::Edge& e = stack_.edge(n.edge);
+  if (depth == 0 || n.key || e.next != Stack::kNone) return true;
+  return may_continue(e.rest, e.parent, byte, depth - 1);
+}
+
+Stepper::Result Stepper::step_one(Thread& thread, uint8_t byte) {
+  const Stack::Mark mark = stack_.mark();
+  ExprId expr = thread.expr;
+  uint32_t node = thread.node;
+  bool fresh = false;
+  while (true) {
+    const State& s = arena_.state(expr);
+    const Act act = s.act(byte);
+    if (act == Act::kMany) break;
+    if (s.nullable && !fresh && stack_.node(node).edge != Stack::kNone) {
+      const Stack::Node& n = stack_.node(node);
+      const Stack::Edge& e = stack_.edge(n.edge);
+      if (act == Act::kDead) {
+        if (e.next != Stack::kNone) break;
+        expr = after_return(n, e.rest);
+        node = e.parent;
+        continue;
+      }
+      if (n.key || e.next != Stack::kNone || may_continue(e.rest, e.parent, byte, 8)) break;
+    }
+    if (act == Act::kDead) {
+      stack_.truncate(mark);
+      return Result::kDead;
+    }
+    if (act == Act::kNext) {
+      thread = {s.argument(byte), node};
+      return Result::kOne;
+    }
+    const Letter& l = s.letters[s.argument(byte)];
+    if (l.vague) {
+      met_vague_key = true;
+      stack_.truncate(mark);
+      return Result::kDead;
+    }
+    // A call that nothing follows returns straight to the frame below.
+    if (l.rest != ExprPool::kEpsilonId || l.key) {
+      node = stack_.push(l.rest, node, l.key ? l.letter : 0, static_cast<uint32_t>(text_.size()));
+    }
+    expr = l.body;
+    fresh = true;
+  }
+  stack_.truncate(mark);
+  return Result::kSet;
+}
+
+// Closes over calls and returns. consume(state, node) takes what the symbol does in a state; enter(letter) says whether
+// the symbol may begin inside a letter.
+template <typename Consume, typename Enter>
+void Stepper::close(std::span<const Thread> threads, Consume consume, Enter enter) {
+  work_.clear();
+  called_.clear();
+  const auto add = [&](ExprId e, uint32_t n, bool fresh) {
+    for (Work& w : work_) {
+      if (w.thread.expr == e && w.thread.node == n && (w.fresh == fresh || !w.fresh)) return;
+    }
+    work_.push_back({{e, n}, fresh});
+  };
+  for (const Thread& t : threads) add(t.expr, t.node, false);
+  for (size_t i = 0; i < work_.size(); ++i) {
+    const auto [thread, fresh] = work_[i];
+    const State& s = arena_.state(thread.expr);
+    consume(s, thread.node);
+    for (const Letter& l : s.letters) {
+      if (!enter(l)) continue;
+      if (l.vague) {
+        met_vague_key = true;
+        continue;
+      }
+      if (l.rest == ExprPool::kEpsilonId && !l.key) {
+        add(l.body, thread.node, true);
+        continue;
+      }
+      const auto known = std::find_if(called_.begin(), called_.end(), [&](const auto& c) { return c.first == l.letter; });
+      if (known != called_.end()) {
+        stack_.add_edge(known->second, l.rest, thread.node);
+      } else {
+        const uint32_t n = stack_.push(l.rest, thread.node, l.key ? l.letter : 0, static_cast<uint32_t>(text_.size()));
+        called_.emplace_back(l.letter, n);
+        add(l.body, n, true);
+      }
+    }
+    if (s.nullable && !fresh) {
+      const Stack::Node n = stack_.node(thread.node);
+      for (uint32_t e = n.edge; e != Stack::kNone; e = stack_.edge(e).next) {
+        const Stack::Edge edge = stack_.edge(e);
+        add(after_return(n, edge.rest), edge.parent, false);
+      }
+    }
+  }
+}
+
+void Stepper::step_set(std::span<const Thread> threads, uint8_t byte, std::vector<Thread>& out) {
+  const size_t before = out.size();
+  close(
+      threads,
+      [&](const State& s, uint32_t node) {
+        const ExprId next = s.next[s.class_of[byte]];
+        if (next == ExprPool::kEmptyId) return;
+        const Thread t{next, node};
+        if (std::find(out.begin() + static_cast<std::ptrdiff_t>(before), out.end(), t) == out.end()) out.push_back(t);
+      },
+      [&](const Letter& l) { return l.start.has(byte); });
+}
+
+void Stepper::step_token(std::span<const Thread> threads, uint32_t token_id, std::vector<Thread>& out) {
+  close(
+      threads,
+      [&](const State& s, uint32_t node) {
+        for (const SpecialToken& t : s.tokens) {
+          const Thread next{t.rest, node};
+          if (t.token_id == token_id && std::find(out.begin(), out.end(), next) == out.end()) out.push_back(next);
+        }
+      },
+      [](const Letter& l) { return !l.key; });
+}
+
+void Stepper::special_tokens(std::span<const Thread> threads, std::vector<uint32_t>& out) {
+  const Stack::Mark mark = stack_.mark();
+  close(
+      threads,
+      [&](const State& s, uint32_t) {
+        for (const SpecialToken& t : s.tokens) out.push_back(t.token_id);
+      },
+      [](const Letter& l) { return !l.key; });
+  stack_.truncate(mark);
+}
+
+bool Stepper::may_finish(const Thread& thread) {
+  if (!arena_.state(thread.expr).nullable) return false;
+  if (thread.node == Stack::kBottom) return true;
+  std::vector<uint32_t> visited;
+  return may_finish(thread, visited);
+}
+
+bool Stepper::may_finish(const Thread& thread, std::vector<uint32_t>& visited) {
+  if (!arena_.state(thread.expr).nullable) return false;
+  if (thread.node == Stack::kBottom) return true;
+  if (std::find(visited.begin(), visited.end(), thread.node) != visited.end()) return false;
+  visited.push_back(thread.node);
+  const Stack::Node n = stack_.node(thread.node);
+  if (n.key) return false;  // a key is never the end of an output
+  for (uint32_t e = n.edge; e != Stack::kNone; e = stack_.edge(e).next) {
+    if (may_finish({stack_.edge(e).rest, stack_.edge(e).parent}, visited)) return true;
+  }
+  return false;
+}
+
+void Stepper::returned(const Thread& thread, std::vector<Thread>& out) {
+  const Stack::Node n = stack_.node(thread.node);
+  for (uint32_t e = n.edge; e != Stack::kNone; e = stack_.edge(e).next) {
+    const Stack::Edge edge = stack_.edge(e);
+    out.push_back({after_return(n, edge.rest), edge.parent});
+  }
+}
+
+ByteSet Stepper::start(std::span<const Thread> threads) {
+  ByteSet out;
+  std::vector<Thread> work(threads.begin(), threads.end());
+  for (size_t i = 0; i < work.size(); ++i) {
+    const State& s = arena_.state(work[i].expr);
+    out = out | s.start;
+    if (!s.nullable) continue;
+    std::vector<Thread> below;
+    returned(work[i], below);
+    for (const Thread& t : below) {
+      if (std::find(work.begin(), work.end(), t) == work.end()) work.push_back(t);
+    }
+  }
+  return out;
+}
+
+}  // namespace grammask

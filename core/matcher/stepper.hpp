@@ -1,0 +1,76 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "grammar/arena.hpp"
+#include "matcher/stack.hpp"
+
+namespace grammask {
+
+// One way to read the text so far: the expression still to match in the current frame, and the frames below.
+struct Thread {
+  ExprId expr;
+  uint32_t node;
+  bool operator==(const Thread&) const = default;
+};
+
+// Moves threads by bytes and special tokens.
+//
+// The simple case is one thread whose state says what the byte does: go on, call one letter, or return; step_one decides
+// it by look-ups. Where several apply, step_set closes over calls and returns with a work list, one stack node per
+// letter and position (Scott & Johnstone's GLL). Letters that may derive the empty text were resolved when the state was
+// built, so a frame never returns at the position where it was called.
+//
+// Tests: core/tests/matcher_test.cpp, tests/core/test_exactness.py.
+class Stepper {
+ public:
+  enum class Result { kDead, kOne, kSet };
+
+  explicit Stepper(Arena& arena) : arena_(arena) {}
+
+  Arena& arena() { return arena_; }
+  Stack& stack() { return stack_; }
+  const Stack& stack() const { return stack_; }
+  std::string& text() { return text_; }
+  const std::string& text() const { return text_; }
+
+  // kOne: `thread` was replaced by its successor. kSet: use step_set (thread is unchanged).
+  Result step_one(Thread& thread, uint8_t byte);
+  // Appends the successors to out, without duplicates.
+  void step_set(std::span<const Thread> threads, uint8_t byte, std::vector<Thread>& out);
+  void step_token(std::span<const Thread> threads, uint32_t token_id, std::vector<Thread>& out);
+  // Special tokens that may come next.
+  void special_tokens(std::span<const Thread> threads, std::vector<uint32_t>& out);
+  // Whether the thread may return through the bottom of its stack without reading more.
+  bool may_finish(const Thread& thread);
+  // The threads after this frame returns now.
+  void returned(const Thread& thread, std::vector<Thread>& out);
+  // A superset of the bytes that may come next.
+  ByteSet start(std::span<const Thread> threads);
+
+  // While masks are computed, keys return without their text (one expression for all of them), which matters only if
+  // another key of the same object begins before the walk ends: met_vague_key tells, and the walk is done again with texts.
+  bool vague_keys = false;
+  bool met_vague_key = false;
+
+ private:
+  struct Work {
+    Thread thread;
+    bool fresh;  // called at this position: may not return yet
+  };
+  ExprId after_return(const Stack::Node& node, ExprId rest);
+  bool may_continue(ExprId rest, uint32_t parent, uint8_t byte, int depth);
+  bool may_finish(const Thread& thread, std::vector<uint32_t>& visited);
+  template <typename Consume, typename Enter>
+  void close(std::span<const Thread> threads, Consume consume, Enter enter);
+
+  Arena& arena_;
+  Stack stack_;
+  std::string text_;
+  std::vector<Work> work_;
+  std::vector<std::pair<ExprId, uint32_t>> called_;  // letters called at this position and their nodes
+};
+
+}  // namespace grammask

@@ -1,0 +1,337 @@
+#include <algorithm>
+
+#include "regular/expr.hpp"
+
+// Derivatives, the byte partition they induce, and questions answered by walking them.
+
+namespace grammask {
+
+ExprId ExprPool::letter_body(ExprId letter) {
+  const Expr& n = nodes_[letter];
+  return n.kind == Kind::kCall ? n.a : expander_->key_body(n.a, n.b, n.c);
+}
+
+ExprId ExprPool::expand(ExprId e) {
+  if (!nodes_[e].expansion) {
+    const ExprId expanded = expander_->expand(nodes_[e].a, nodes_[e].b);
+    nodes_[e].expansion = expanded;
+  }
+  return nodes_[e].expansion;
+}
+
+ExprId ExprPool::derive(ExprId e, uint8_t byte) { return derive(e, Symbol{false, byte}); }
+ExprId ExprPool::derive_letter(ExprId e, ExprId letter) { return derive(e, Symbol{true, letter}); }
+
+ExprId ExprPool::derive(ExprId e, Symbol s) {
+  const Expr& n = nodes_[e];
+  switch (n.kind) {
+    case Kind::kEmpty:
+    case Kind::kEpsilon: return kEmptyId;
+    case Kind::kSet: return !s.is_letter && byte_sets_[n.a].has(static_cast<uint8_t>(s.value)) ? kEpsilonId : kEmptyId;
+    case Kind::kCall:
+    case Kind::kRule:
+    case Kind::kToken:
+    case Kind::kKey: return s.is_letter && s.value == e ? kEpsilonId : kEmptyId;
+    case Kind::kMachine:
+      return s.is_letter ? kEmptyId : machine(n.a, machines_[n.a]->step(n.b, static_cast<uint8_t>(s.value)));
+    case Kind::kFrame: return derive(expand(e), s);
+    case Kind::kComplement: return complement(derive(n.a, s));
+    case Kind::kRepeat: {
+      const ExprId d = derive(n.a, s);
+      if (d == kEmptyId) return kEmptyId;
+      return concat(d, repeat(n.a, n.b == 0 ? 0 : n.b - 1, n.c == kUnbounded ? kUnbounded : n.c - 1));
+    }
+    case Kind::kConcat: {
+      // a1 a2 a3 ... with nullable heads: a loop, not a recursion, over the chain.
+      std::vector<ExprId> options;
+      ExprId x = e;
+      while (true) {
+        if (nodes_[x].kind != Kind::kConcat) {
+          options.push_back(derive(x, s));
+          break;
+        }
+        const ExprId head = nodes_[x].a, rest = nodes_[x].b;
+        const ExprId d = derive(head, s);
+        if (d != kEmptyId) options.push_back(concat(d, rest));
+        if (!nullable(head)) break;
+        x = rest;
+      }
+      if (options.empty()) return kEmptyId;
+      return options.size() == 1 ? options.front() : unite(options);
+    }
+    case Kind::kUnion: {
+      std::vector<ExprId> options;
+      for (const ExprId c : children(e)) {
+        if (!s.is_letter && !byte_first(c).has(static_cast<uint8_t>(s.value))) continue;
+        if (s.is_letter && !has(c, kLetters)) continue;
+        const ExprId d = derive(c, s);
+        if (d != kEmptyId) options.push_back(d);
+      }
+      if (options.empty()) return kEmptyId;
+      return options.size() == 1 ? options.front() : unite(options);
+    }
+    case Kind::kIntersection: {
+      std::vector<ExprId> options;
+      for (const ExprId c : children(e)) {
+        options.push_back(derive(c, s));
+        if (options.back() == kEmptyId) return kEmptyId;
+      }
+      return intersect(options);
+    }
+  }
+  return kEmptyId;
+}
+
+void ExprPool::letters(ExprId e, std::vector<ExprId>& out) {
+  if (!has(e, kLetters)) return;
+  const Expr& n = nodes_[e];
+  switch (n.kind) {
+    case Kind::kCall:
+    case Kind::kRule:
+    case Kind::kToken:
+    case Kind::kKey:
+      if (std::find(out.begin(), out.end(), e) == out.end()) out.push_back(e);
+      return;
+    case Kind::kFrame: return letters(expand(e), out);
+    case Kind::kComplement:
+    case Kind::kRepeat: return letters(n.a, out);
+    case Kind::kConcat:
+      for (ExprId x = e;;) {
+        if (nodes_[x].kind != Kind::kConcat) return letters(x, out);
+        letters(nodes_[x].a, out);
+        if (!nullable(nodes_[x].a)) return;
+        x = nodes_[x].b;
+      }
+    case Kind::kUnion:
+    case Kind::kIntersection:
+      for (const ExprId c : children(e)) letters(c, out);
+      return;
+    default: return;
+  }
+}
+
+const ByteSet& ExprPool::byte_first(ExprId e) {
+  if (nodes_[e].first) return byte_sets_[nodes_[e].first];
+  ByteSet s;
+  const Expr& n = nodes_[e];
+  switch (n.kind) {
+    case Kind::kSet: s = byte_sets_[n.a]; break;
+    case Kind::kMachine:
+      for (int b = 0; b < 256; ++b) {
+        if (machines_[n.a]->step(n.b, static_cast<uint8_t>(b)) != Machine::kDead) s.add(static_cast<uint8_t>(b));
+      }
+      break;
+    case Kind::kFrame: s = byte_first(expand(e)); break;
+    case Kind::kComplement: s = ByteSet::all(); break;
+    case Kind::kRepeat: s = byte_first(n.a); break;
+    case Kind::kConcat:
+      for (ExprId x = e;;) {
+        if (nodes_[x].kind != Kind::kConcat) {
+          s = s | byte_first(x);
+          break;
+        }
+        s = s | byte_first(nodes_[x].a);
+        if (!nullable(nodes_[x].a)) break;
+        x = nodes_[x].b;
+      }
+      break;
+    case Kind::kUnion:
+      for (const ExprId c : children(e)) s = s | byte_first(c);
+      break;
+    case Kind::kIntersection:
+      s = ByteSet::all();
+      for (const ExprId c : children(e)) s = s & byte_first(c);
+      break;
+    default: break;
+  }
+  // Index 0 means "unknown", so an empty set stays uncomputed: it is cheap.
+  nodes_[e].first = intern_bytes(s);
+  return byte_sets_[nodes_[e].first];
+}
+
+void ExprPool::collect_classes(ExprId e, ByteSet& singles, std::vector<uint32_t>& sets, std::vector<ExprId>& machines) {
+  const Expr& n = nodes_[e];
+  switch (n.kind) {
+    case Kind::kSet: {
+      const ByteSet& s = byte_sets_[n.a];
+      if (s.count() == 1) {
+        singles.add(s.lowest());
+      } else if (std::find(sets.begin(), sets.end(), n.a) == sets.end()) {
+        sets.push_back(n.a);
+      }
+      return;
+    }
+    case Kind::kMachine: machines.push_back(e); return;
+    case Kind::kFrame: return collect_classes(expand(e), singles, sets, machines);
+    case Kind::kComplement:
+    case Kind::kRepeat: return collect_classes(n.a, singles, sets, machines);
+    case Kind::kConcat:
+      for (ExprId x = e;;) {
+        if (nodes_[x].kind != Kind::kConcat) return collect_classes(x, singles, sets, machines);
+        collect_classes(nodes_[x].a, singles, sets, machines);
+        if (!nullable(nodes_[x].a)) return;
+        x = nodes_[x].b;
+      }
+    case Kind::kUnion:
+    case Kind::kIntersection:
+      for (const ExprId c : children(e)) collect_classes(c, singles, sets, machines);
+      return;
+    default: return;
+  }
+}
+
+namespace {
+
+// Two-way split: class c becomes (c, in) and (c, out). Returns the number of classes.
+int split(std::array<uint8_t, 256>& of, const ByteSet& set) {
+  std::array<int16_t, 256> in_id, out_id;
+  in_id.fill(-1);
+  out_id.fill(-1);
+  int fresh = 0;
+  for (size_t b = 0; b < 256; ++b) {
+    int16_t& id = set.has(static_cast<uint8_t>(b)) ? in_id[of[b]] : out_id[of[b]];
+    if (id < 0) id = static_cast<int16_t>(fresh++);
+    of[b] = static_cast<uint8_t>(id);
+  }
+  return fresh;
+}
+
+void set_representatives(ExprPool::Classes& classes, int count) {
+  classes.representative.assign(static_cast<size_t>(count), 0);
+  for (int b = 255; b >= 0; --b) classes.representative[classes.of[static_cast<size_t>(b)]] = static_cast<uint8_t>(b);
+}
+
+}  // namespace
+
+void ExprPool::refine(Classes& classes, const std::vector<ByteSet>& sets) {
+  int count = static_cast<int>(classes.representative.size());
+  for (const ByteSet& s : sets) count = split(classes.of, s);
+  set_representatives(classes, count);
+}
+
+void ExprPool::byte_classes(ExprId e, Classes& out) {
+  ByteSet singles;
+  std::vector<uint32_t> sets;
+  std::vector<ExprId> machine_states;
+  collect_classes(e, singles, sets, machine_states);
+
+  out.of.fill(0);
+  int count = 1;
+  for (const uint32_t i : sets) count = split(out.of, byte_sets_[i]);
+  for (const ExprId m : machine_states) {
+    const Expr& n = nodes_[m];
+    std::unordered_map<uint64_t, uint8_t> ids;
+    for (int b = 0; b < 256; ++b) {
+      uint8_t& c = out.of[static_cast<size_t>(b)];
+      const uint64_t key = uint64_t{c} << 32 | machines_[n.a]->step(n.b, static_cast<uint8_t>(b));
+      c = ids.try_emplace(key, static_cast<uint8_t>(ids.size())).first->second;
+    }
+    count = static_cast<int>(ids.size());
+  }
+  // Bytes that stand alone in some set get classes of their own, unless the partition already isolates them.
+  std::array<uint16_t, 256> sizes{};
+  for (int b = 0; b < 256; ++b) ++sizes[out.of[static_cast<size_t>(b)]];
+  singles.for_each([&](uint8_t b) {
+    const uint8_t c = out.of[b];
+    if (sizes[c] > 1) {
+      --sizes[c];
+      out.of[b] = static_cast<uint8_t>(count);
+      sizes[static_cast<size_t>(count)] = 1;
+      ++count;
+    }
+  });
+  set_representatives(out, count);
+}
+
+// -- emptiness
+
+bool ExprPool::alive(ExprId e) {
+  const Expr& n = nodes_[e];
+  if (e == kEmptyId) return false;
+  if (!(n.flags & kBoolean) || (n.flags & kNullable)) return true;
+  if (n.alive) return n.alive == 1;
+  bool result = false;
+  switch (n.kind) {
+    case Kind::kConcat: {
+      result = true;
+      ExprId x = e;
+      for (; result && nodes_[x].kind == Kind::kConcat; x = nodes_[x].b) result = alive(nodes_[x].a);
+      result = result && alive(x);
+      break;
+    }
+    case Kind::kUnion:
+      for (const ExprId c : children(e)) {
+        if (alive(c)) {
+          result = true;
+          break;
+        }
+      }
+      break;
+    case Kind::kRepeat: result = n.b == 0 || alive(n.a); break;
+    default: result = search_alive(e); break;
+  }
+  nodes_[e].alive = result ? 1 : 2;
+  return result;
+}
+
+// Depth-first over derivatives until a nullable one: everything on the path is alive; if none is reachable, everything
+// visited is dead.
+bool ExprPool::search_alive(ExprId root) {
+  struct Visit {
+    ExprId expr;
+    std::vector<ExprId> next;
+    size_t at = 0;
+  };
+  std::vector<Visit> path;
+  std::unordered_map<ExprId, bool> seen;
+  const auto enter = [&](ExprId e) {
+    seen.emplace(e, true);
+    Visit v;
+    v.expr = e;
+    Classes classes;
+    byte_classes(e, classes);
+    const auto add = [&](ExprId d) {
+      if (d != kEmptyId && std::find(v.next.begin(), v.next.end(), d) == v.next.end()) v.next.push_back(d);
+    };
+    for (const uint8_t b : classes.representative) add(derive(e, b));
+    std::vector<ExprId> heads;
+    letters(e, heads);
+    for (const ExprId letter : heads) add(derive_letter(e, letter));
+    path.push_back(std::move(v));
+  };
+  enter(root);
+  while (!path.empty()) {
+    Visit& v = path.back();
+    if (v.at == v.next.size()) {
+      path.pop_back();
+      continue;
+    }
+    const ExprId d = v.next[v.at++];
+    const Expr& n = nodes_[d];
+    bool found = (n.flags & kNullable) || !(n.flags & kBoolean) || n.alive == 1;
+    if (!found && n.alive != 2 && !seen.count(d)) {
+      // Other kinds are decided by their parts, whose boolean operations are nested less deeply than root's.
+      if (n.kind == Kind::kIntersection || n.kind == Kind::kComplement) {
+        enter(d);
+      } else {
+        found = alive(d);
+      }
+    }
+    if (found) {
+      for (const Visit& p : path) nodes_[p.expr].alive = 1;
+      return true;
+    }
+  }
+  for (const auto& [e, unused] : seen) nodes_[e].alive = 2;
+  return false;
+}
+
+bool ExprPool::matches(ExprId e, std::string_view bytes) {
+  for (const char c : bytes) {
+    e = derive(e, static_cast<uint8_t>(c));
+    if (e == kEmptyId) return false;
+  }
+  return nullable(e);
+}
+
+}  // namespace grammask

@@ -1,0 +1,81 @@
+#include "vocabulary/trie.hpp"
+
+#include <algorithm>
+
+namespace grammask {
+
+Trie build_trie(std::vector<std::pair<std::string_view, uint32_t>> texts) {
+  std::sort(texts.begin(), texts.end());
+  struct Range {
+    uint32_t begin, end, depth;
+  };
+  std::vector<Range> queue;
+  queue.reserve(texts.size() * 2);
+  uint32_t skip = 0;
+  while (skip < texts.size() && texts[skip].first.empty()) ++skip;
+  queue.push_back({skip, static_cast<uint32_t>(texts.size()), 0});
+  Trie t;
+  t.tokens.reserve(texts.size());
+  t.byte.push_back(0);
+  for (size_t at = 0; at < queue.size(); ++at) {
+    auto [begin, end, depth] = queue[at];
+    t.token_begin.push_back(static_cast<uint32_t>(t.tokens.size()));
+    while (begin < end && texts[begin].first.size() == depth) t.tokens.push_back(texts[begin++].second);
+    t.first_child.push_back(static_cast<uint32_t>(queue.size()));
+    uint16_t children = 0;
+    while (begin < end) {
+      const char b = texts[begin].first[depth];
+      uint32_t stop = begin + 1;
+      while (stop < end && texts[stop].first[depth] == b) ++stop;
+      queue.push_back({begin, stop, depth + 1});
+      t.byte.push_back(static_cast<uint8_t>(b));
+      ++children;
+      begin = stop;
+    }
+    t.child_count.push_back(children);
+  }
+  t.token_begin.push_back(static_cast<uint32_t>(t.tokens.size()));
+  t.first_child.shrink_to_fit();
+  t.child_count.shrink_to_fit();
+  t.byte.shrink_to_fit();
+  t.token_begin.shrink_to_fit();
+  return t;
+}
+
+Trie build_remainder_trie(const Trie& trie, const std::vector<uint32_t>& nodes) {
+  // Each node of the result stands for a group of nodes of `trie` reached by the same remainder.
+  std::vector<std::vector<uint32_t>> groups{nodes};
+  Trie t;
+  t.byte.push_back(0);
+  std::vector<std::pair<uint8_t, uint32_t>> children;
+  for (size_t at = 0; at < groups.size(); ++at) {
+    const std::vector<uint32_t> group = std::move(groups[at]);
+    t.token_begin.push_back(static_cast<uint32_t>(t.tokens.size()));
+    children.clear();
+    for (const uint32_t x : group) {
+      if (at > 0) {
+        for (uint32_t k = trie.token_begin[x]; k < trie.token_begin[x + 1]; ++k) t.tokens.push_back(trie.tokens[k]);
+      }
+      for (uint32_t c = trie.first_child[x]; c < trie.first_child[x] + trie.child_count[x]; ++c) {
+        children.emplace_back(trie.byte[c], c);
+      }
+    }
+    std::stable_sort(children.begin(), children.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    t.first_child.push_back(static_cast<uint32_t>(groups.size()));
+    uint16_t count = 0;
+    for (size_t i = 0; i < children.size();) {
+      std::vector<uint32_t> next;
+      const uint8_t b = children[i].first;
+      for (; i < children.size() && children[i].first == b; ++i) next.push_back(children[i].second);
+      groups.push_back(std::move(next));
+      t.byte.push_back(b);
+      ++count;
+    }
+    t.child_count.push_back(count);
+  }
+  t.token_begin.push_back(static_cast<uint32_t>(t.tokens.size()));
+  if (t.tokens.empty()) return {};
+  return t;
+}
+
+}  // namespace grammask

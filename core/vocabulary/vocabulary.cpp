@@ -1,0 +1,81 @@
+#include "vocabulary/vocabulary.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace grammask {
+
+Vocabulary::Vocabulary(std::vector<std::optional<std::string>> tokens, std::vector<uint32_t> eos, uint32_t size)
+    : size_(size), eos_(std::move(eos)) {
+  if (tokens.size() > size) throw std::invalid_argument("more tokens than the size of the vocabulary");
+  if (size >= 1u << 28) throw std::invalid_argument("a vocabulary has at most 2^28 tokens");
+  for (const uint32_t id : eos_) {
+    if (id >= size) throw std::invalid_argument("end-of-text id " + std::to_string(id) + " is out of range");
+  }
+  size_t total = 0;
+  for (const auto& t : tokens) total += t ? t->size() : 0;
+  if (total > 0xffffffffu) throw std::invalid_argument("the tokens of a vocabulary hold at most 4 GiB");
+  bytes_.reserve(total);
+  offset_.reserve(size + 1);
+  is_text_.assign(size, false);
+  for (uint32_t id = 0; id < size; ++id) {
+    offset_.push_back(static_cast<uint32_t>(bytes_.size()));
+    // End-of-text ends the output; it never stands for its text.
+    if (id < tokens.size() && tokens[id] && !tokens[id]->empty() && !is_eos(id)) {
+      bytes_ += *tokens[id];
+      is_text_[id] = true;
+      longest_ = std::max(longest_, static_cast<uint32_t>(tokens[id]->size()));
+    }
+  }
+  offset_.push_back(static_cast<uint32_t>(bytes_.size()));
+  std::vector<std::pair<std::string_view, uint32_t>> texts;
+  texts.reserve(size);
+  for (uint32_t id = 0; id < size; ++id) {
+    if (is_text_[id]) texts.emplace_back(*token(id), id);
+  }
+  trie_ = build_trie(std::move(texts));
+}
+
+bool Vocabulary::is_eos(uint32_t id) const { return std::find(eos_.begin(), eos_.end(), id) != eos_.end(); }
+
+std::optional<std::string_view> Vocabulary::token(uint32_t id) const {
+  if (id >= size_ || !is_text_[id]) return std::nullopt;
+  return std::string_view(bytes_).substr(offset_[id], offset_[id + 1] - offset_[id]);
+}
+
+std::vector<uint32_t> Vocabulary::tokenize_greedy(std::string_view text, bool hold_back) const {
+  std::vector<uint32_t> out;
+  for (size_t at = 0; at < text.size();) {
+    uint32_t node = 0, best = 0xffffffffu;
+    size_t length = 0, i = at;
+    for (; i < text.size(); ++i) {
+      const auto* begin = trie_.byte.data() + trie_.first_child[node];
+      const auto* end = begin + trie_.child_count[node];
+      const auto* found = std::lower_bound(begin, end, static_cast<uint8_t>(text[i]));
+      if (found == end || *found != static_cast<uint8_t>(text[i])) break;
+      node = static_cast<uint32_t>(found - trie_.byte.data());
+      if (trie_.token_begin[node] < trie_.token_begin[node + 1]) {
+        best = trie_.tokens[trie_.token_begin[node]];
+        length = i + 1 - at;
+      }
+    }
+    // The text ran out inside the trie: a longer token could still cover this and what follows.
+    if (hold_back && i == text.size() && trie_.child_count[node]) return out;
+    if (length == 0) return out;
+    out.push_back(best);
+    at += length;
+  }
+  return out;
+}
+
+std::shared_ptr<Arena> Vocabulary::arena() {
+  const std::lock_guard lock(arena_mutex_);
+  if (!arena_ || arena_->memory_bytes() > arena_budget_) arena_ = std::make_shared<Arena>();
+  return arena_;
+}
+
+size_t Vocabulary::memory_bytes() const {
+  return bytes_.capacity() + offset_.capacity() * 4 + is_text_.capacity() / 8 + trie_.memory_bytes();
+}
+
+}  // namespace grammask

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "grammar/arena.hpp"
+#include "vocabulary/trie.hpp"
+
+namespace grammask {
+
+// The tokens of one tokenizer as bytes, their trie, and the arena that constraints over it share.
+class Vocabulary {
+ public:
+  // tokens: nullopt for ids that never match text. Ids from tokens.size() to size - 1 are padding.
+  // Throws std::invalid_argument for ids out of range.
+  Vocabulary(std::vector<std::optional<std::string>> tokens, std::vector<uint32_t> eos_token_ids, uint32_t size);
+
+  uint32_t size() const { return size_; }
+  uint32_t words() const { return (size_ + 31) / 32; }
+  const std::vector<uint32_t>& eos_token_ids() const { return eos_; }
+  bool is_eos(uint32_t id) const;
+  // The bytes of a token, nullopt if it never matches text.
+  std::optional<std::string_view> token(uint32_t id) const;
+  const Trie& trie() const { return trie_; }
+  uint32_t longest() const { return longest_; }
+  std::vector<uint32_t> tokenize_greedy(std::string_view text, bool hold_back) const;
+
+  // The current arena. A new generation begins when the old one has outgrown the budget; constraints keep the one they
+  // were compiled in, so the memory of an old generation is freed with its last constraint.
+  std::shared_ptr<Arena> arena();
+  void set_arena_budget(size_t bytes) { arena_budget_ = bytes; }
+  size_t arena_budget() const { return arena_budget_; }
+  size_t memory_bytes() const;
+
+ private:
+  uint32_t size_;
+  std::vector<uint32_t> eos_;
+  std::string bytes_;
+  std::vector<uint32_t> offset_;    // size + 1
+  std::vector<bool> is_text_;
+  uint32_t longest_ = 0;
+  Trie trie_;
+  std::mutex arena_mutex_;
+  std::shared_ptr<Arena> arena_;
+  size_t arena_budget_ = size_t{512} << 20;
+};
+
+}  // namespace grammask
