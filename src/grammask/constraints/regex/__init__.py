@@ -8,7 +8,7 @@ in the spelling asked for; ``context`` and ``repetition`` carry anchors and look
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from grammask.constraints.base import Constraint
@@ -16,7 +16,6 @@ from grammask.constraints.regex import syntax
 from grammask.constraints.regex.context import Context
 from grammask.constraints.regex.lowering import Emitter, Lowering
 from grammask.constraints.regex.parser import FLAG_LETTERS, Flags, parse
-from grammask.constraints.regex.syntax import Node
 from grammask.engine.errors import ConstraintSyntaxError
 
 if TYPE_CHECKING:
@@ -51,36 +50,52 @@ def lower_pattern(
         ConstraintSyntaxError, UnsupportedConstraint, ConstraintTooLarge: with the column in the pattern where there
         is one.
     """
-    tree, context = _parsed(pattern, flags, unicode_classes)
+    parsed = _parsed(pattern, flags, unicode_classes)
     emitter = Emitter(builder, spelling)
-    if context is None:
-        expr = emitter.plain(tree)
-        return builder.concat([emitter.any_text(), expr, emitter.any_text()]) if search else expr
-    lowering = Lowering(emitter, context)
+    if parsed.branches is not None:
+        return emitter.union([emitter.anchored(branch, search=search) for branch in parsed.branches])
+    lowering = Lowering(emitter, parsed.context)
+    tree = parsed.tree
     if search:
         tree = syntax.Concat((syntax.ANY_TEXT, tree, syntax.ANY_TEXT))
-    return lowering.lower(tree, context.start, lowering.no_rest)
+    return lowering.lower(tree, parsed.context.start, lowering.no_rest)
 
 
-def _parsed(pattern: str, flags: str, unicode_classes: bool) -> tuple[Node, Context | None]:
-    """The tree of a pattern, and its context if it has assertions; remembered for patterns of usual length."""
-    if len(pattern) > _MAX_CACHED_LENGTH:
-        return _read(pattern, flags, unicode_classes)
-    return _read_cached(pattern, flags, unicode_classes)
+class _Parsed:
+    """A pattern that has been read.
+
+    Attributes:
+        tree: its syntax tree.
+        branches: the tree as alternatives with anchors at their edges only, if it is of that form.
+        context: the states that its assertions look at; remembers the steps between them.
+    """
+
+    def __init__(self, tree: syntax.Node) -> None:
+        self.tree = tree
+        self.branches = syntax.anchored_branches(tree)
+
+    @cached_property
+    def context(self) -> Context:
+        return Context(self.tree)
 
 
-def _read(pattern: str, flags: str, unicode_classes: bool) -> tuple[Node, Context | None]:
+def _read(pattern: str, flags: str, unicode_classes: bool) -> _Parsed:
     initial = Flags(unicode_classes=unicode_classes)
     for letter in flags:
         if letter in FLAG_LETTERS:
             initial = initial._replace(**{FLAG_LETTERS[letter]: True})
         elif letter not in "uv":
             raise ConstraintSyntaxError(f"unknown regular expression flag {letter!r}", hint="known flags: i, m, s, x")
-    tree = parse(pattern, initial)
-    return tree, None if tree.plain else Context(tree)
+    return _Parsed(parse(pattern, initial))
 
 
 _read_cached = lru_cache(maxsize=2048)(_read)
+
+
+def _parsed(pattern: str, flags: str, unicode_classes: bool) -> _Parsed:
+    """Reads a pattern; patterns of usual length are remembered."""
+    read = _read if len(pattern) > _MAX_CACHED_LENGTH else _read_cached
+    return read(pattern, flags, unicode_classes)
 
 
 class Regex(Constraint):

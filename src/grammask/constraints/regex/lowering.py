@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from grammask.constraints.regex import codepoints, syntax
 from grammask.constraints.regex.context import AT_START, Context, Mask, State
-from grammask.constraints.regex.syntax import Alternation, Chars, Concat, LookAhead, Node, Repeat, Text
+from grammask.constraints.regex.syntax import Alternation, Anchored, Chars, Concat, LookAhead, Node, Repeat, Text
 
 if TYPE_CHECKING:
     from grammask._core import Builder, Expr, Spelling
@@ -49,6 +49,15 @@ class Emitter:
             return builder.repeat(self.plain(node.body), node.low, node.high)
         assert type(node) is Alternation
         return builder.union([self.plain(branch) for branch in node.branches])
+
+    def anchored(self, branch: Anchored, *, search: bool) -> Expr:
+        """The texts that a branch matches: as a whole, or somewhere when ``search``."""
+        parts = [self.plain(branch.body)]
+        if search and not branch.at_start:
+            parts.insert(0, self.any_text())
+        if search and not branch.at_end:
+            parts.append(self.any_text())
+        return parts[0] if len(parts) == 1 else self.builder.concat(parts)
 
     def any_text(self) -> Expr:
         """All sequences of code points."""

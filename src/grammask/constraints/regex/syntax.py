@@ -212,3 +212,32 @@ def repeat(body: Node, low: int, high: int | None) -> Node:
     if low == 0 and type(body) is Repeat and body.low == 0 and body.high is None:
         return body
     return Repeat(body, low, high)
+
+
+@dataclass(frozen=True)
+class Anchored:
+    """A branch whose only assertions are a ``^`` at its start and a ``$`` at its end: ``body`` is plain."""
+
+    at_start: bool
+    body: Node
+    at_end: bool
+
+
+def anchored_branches(tree: Node) -> tuple[Anchored, ...] | None:
+    """The pattern as alternatives with anchors only at their edges, None if it is not of that form.
+
+    Most patterns are; their languages are put together without the machinery for assertions.
+    """
+    branches = []
+    for branch in tree.branches if isinstance(tree, Alternation) else (tree,):
+        parts = list(branch.parts if isinstance(branch, Concat) else (branch,))
+        at_start = parts[:1] == [Start()]
+        if at_start:
+            del parts[0]
+        at_end = parts[-1:] == [End()]
+        if at_end:
+            del parts[-1]
+        if not all(part.plain for part in parts):
+            return None
+        branches.append(Anchored(at_start, concat(parts), at_end))
+    return tuple(branches)
