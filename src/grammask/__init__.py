@@ -1,0 +1,104 @@
+"""Language-model output that is well-formed by construction.
+
+Names are imported on first use, so that ``import grammask`` stays quick and needs numpy alone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from grammask._version import __version__
+
+if TYPE_CHECKING:
+    from grammask._core import Matcher, fill_masks
+    from grammask.constraints.algebra import Text
+    from grammask.constraints.base import Constraint
+    from grammask.constraints.choice import Choice
+    from grammask.constraints.grammar import Grammar
+    from grammask.constraints.grammar.sql import sql_constraint
+    from grammask.constraints.json_schema import JsonSchema
+    from grammask.constraints.json_value import JsonValue
+    from grammask.constraints.regex import Regex
+    from grammask.constraints.types import constraint_for, typed_output
+    from grammask.decoding import Result
+    from grammask.engine.compile import CompiledConstraint, Limits, compile
+    from grammask.engine.errors import (
+        ConstraintError,
+        ConstraintSyntaxError,
+        ConstraintTooLarge,
+        UnsatisfiableConstraint,
+        UnsupportedConstraint,
+    )
+    from grammask.engine.vocabulary import Vocabulary
+    from grammask.models import load_model
+    from grammask.sampling import Sampling
+
+_HOME = {
+    "Choice": "constraints.choice",
+    "CompiledConstraint": "engine.compile",
+    "Constraint": "constraints.base",
+    "ConstraintError": "engine.errors",
+    "ConstraintSyntaxError": "engine.errors",
+    "ConstraintTooLarge": "engine.errors",
+    "Grammar": "constraints.grammar",
+    "JsonSchema": "constraints.json_schema",
+    "JsonValue": "constraints.json_value",
+    "Limits": "engine.compile",
+    "Matcher": "_core",
+    "Regex": "constraints.regex",
+    "Result": "decoding",
+    "Sampling": "sampling",
+    "Text": "constraints.algebra",
+    "UnsatisfiableConstraint": "engine.errors",
+    "UnsupportedConstraint": "engine.errors",
+    "Vocabulary": "engine.vocabulary",
+    "compile": "engine.compile",
+    "constraint_for": "constraints.types",
+    "fill_masks": "_core",
+    "load_model": "models",
+    "sql_constraint": "constraints.grammar.sql",
+    "typed_output": "constraints.types",
+}
+
+__all__ = [
+    "Choice",
+    "CompiledConstraint",
+    "Constraint",
+    "ConstraintError",
+    "ConstraintSyntaxError",
+    "ConstraintTooLarge",
+    "Grammar",
+    "JsonSchema",
+    "JsonValue",
+    "Limits",
+    "Matcher",
+    "Regex",
+    "Result",
+    "Sampling",
+    "Text",
+    "UnsatisfiableConstraint",
+    "UnsupportedConstraint",
+    "Vocabulary",
+    "__version__",
+    "compile",
+    "constraint_for",
+    "fill_masks",
+    "load_model",
+    "sql_constraint",
+    "typed_output",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module 'grammask' has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(f"grammask.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
