@@ -1,0 +1,138 @@
+"""The JSON Schema constraint."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Literal
+
+from grammask.constraints.base import Constraint
+from grammask.constraints.json_schema import whitespace as blanks
+from grammask.constraints.json_schema.arrays import ArrayAlgebra
+from grammask.constraints.json_schema.documents import Documents, DynamicScopeNeeded
+from grammask.constraints.json_schema.expansion import Expander
+from grammask.constraints.json_schema.formulas import Formulas
+from grammask.constraints.json_schema.keys import KeySpace
+from grammask.constraints.json_schema.lowering import Lowering
+from grammask.constraints.json_schema.objects import ObjectAlgebra
+from grammask.constraints.json_schema.reader import Reader
+from grammask.constraints.json_schema.shapes import ShapeAlgebra
+from grammask.constraints.json_schema.strings import StringLanguages
+from grammask.constraints.json_schema.whitespace import Whitespace
+from grammask.engine.errors import ConstraintSyntaxError, ConstraintTooLarge
+
+if TYPE_CHECKING:
+    from grammask._core import Builder, Expr, Spelling
+
+PropertyOrder = Literal["schema", "any"]
+Escapes = Literal["short", "values", "all"]
+
+_SPELLINGS: dict[Escapes, tuple[Spelling, Spelling]] = {
+    "short": ("json-canonical", "json-canonical"),
+    "values": ("json-canonical", "json"),
+    "all": ("json", "json"),
+}
+
+
+class JsonSchema(Constraint):
+    """JSON texts of the values that a schema accepts.
+
+    Args:
+        schema: the schema as Python objects, a boolean, or its JSON text. Drafts 4, 6, 7, 2019-09 and 2020-12 by
+            ``$schema``; without it 2020-12, with the older spellings understood.
+        property_order: "schema" (as written in the schema, further properties last) or "any".
+        whitespace: "flexible" (blanks wherever JSON allows them, a bounded number in a row), "compact" (none) or
+            "python" (one after each comma and colon, as ``json.dumps`` writes).
+        format_assertion: whether known formats are enforced; unknown ones never are.
+        registry: URI -> schema, for references to other documents. Nothing is fetched from the network.
+        escapes: which spellings of characters inside strings are allowed: "values" (every legal one in free strings,
+            the shortest in keys and constants), "short" (the shortest everywhere), "all" (every legal one, also in
+            constants; keys keep their shortest).
+    """
+
+    def __init__(
+        self,
+        schema: Mapping[str, Any] | bool | str,
+        *,
+        property_order: PropertyOrder = "schema",
+        whitespace: Whitespace = "flexible",
+        format_assertion: bool = True,
+        registry: Mapping[str, Any] | None = None,
+        escapes: Escapes = "values",
+    ) -> None:
+        if property_order not in ("schema", "any"):
+            raise ValueError(f'property_order is "schema" or "any", not {property_order!r}')
+        if whitespace not in blanks.POLICIES:
+            raise ValueError(f"whitespace is one of {', '.join(blanks.POLICIES)}, not {whitespace!r}")
+        if escapes not in _SPELLINGS:
+            raise ValueError(f"escapes is one of {', '.join(_SPELLINGS)}, not {escapes!r}")
+        self.schema = parse_schema(schema) if isinstance(schema, str) else schema
+        self.property_order: PropertyOrder = property_order
+        self.whitespace: Whitespace = whitespace
+        self.format_assertion = format_assertion
+        self.registry = registry
+        self.escapes: Escapes = escapes
+
+    def lower(self, builder: Builder) -> Expr:
+        """The expression of the schema's JSON texts.
+
+        Raises:
+            ConstraintSyntaxError: the schema is malformed.
+            UnsupportedConstraint: it asks for something that cannot be enforced exactly.
+            UnsatisfiableConstraint: it accepts nothing.
+            ConstraintTooLarge: a limit was reached.
+        """
+        try:
+            try:
+                return self._lower(builder, track_scope=False)
+            except DynamicScopeNeeded:
+                return self._lower(builder, track_scope=True)
+        except RecursionError:
+            raise ConstraintTooLarge("the schema is nested too deeply") from None
+
+    def _lower(self, builder: Builder, track_scope: bool) -> Expr:
+        literal, value = _SPELLINGS[self.escapes]
+        formulas = Formulas()
+        array_algebra = ArrayAlgebra(formulas)
+        reader = Reader(
+            Documents(self.schema, self.registry, track_scope),
+            formulas,
+            format_assertion=self.format_assertion,
+            any_array=array_algebra.any,
+        )
+        languages = StringLanguages(
+            builder, reader.pattern_pointers, literal_spelling=literal, value_spelling=value
+        )
+        keys = KeySpace(builder, languages)
+        algebra = ShapeAlgebra(formulas, ObjectAlgebra(formulas, keys), array_algebra)
+        lowering = Lowering(
+            builder,
+            Expander(reader, algebra),
+            algebra,
+            keys,
+            languages,
+            blanks.punctuation(self.whitespace, builder),
+            ordered=self.property_order == "schema",
+        )
+        return lowering.expression(reader.root())
+
+    def __repr__(self) -> str:
+        return f"JsonSchema({self.schema!r})"
+
+
+def parse_schema(text: str) -> Any:
+    """A schema from its JSON text, numbers kept exact.
+
+    Raises:
+        ConstraintSyntaxError: not JSON.
+        ConstraintTooLarge: nested too deeply for the JSON parser.
+    """
+    try:
+        return json.loads(text, parse_float=Decimal)
+    except RecursionError:
+        raise ConstraintTooLarge("the schema is nested too deeply") from None
+    except ValueError as error:
+        line = getattr(error, "lineno", None)
+        column = getattr(error, "colno", None)
+        raise ConstraintSyntaxError(f"the schema is not JSON: {error}", line=line, column=column) from None

@@ -1,0 +1,449 @@
+"""From formulas to shapes: the meaning of the in-place applicators and of unevaluated*.
+
+An atom stands for the conjunction of its own keywords (a ``local`` formula) and of what its in-place applicators say;
+``definition`` writes that down as a formula. Expanding a formula walks it once: conjunctions intersect shapes,
+disjunctions unite them, and a negated atom is the negation of its definition.
+
+Exactly one (oneOf): branches are first proved disjoint, pair by pair; only the pairs that are not are subtracted.
+
+Unevaluated properties and items depend on which subschemas accept the instance. Where they are used, cells carry the names
+and positions that annotations cover, and an anyOf contributes every combination of its branches. Combinations may overlap:
+a larger one only covers more, so the union of all is exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from grammask.constraints.json_schema import formulas as f
+from grammask.constraints.json_schema import numbers, strings
+from grammask.constraints.json_schema.arrays import ArrayCell
+from grammask.constraints.json_schema.dialects import IN_PLACE, REFERENCES, UNEVALUATED
+from grammask.constraints.json_schema.documents import Node, escape
+from grammask.constraints.json_schema.formulas import Formula, Formulas
+from grammask.constraints.json_schema.keys import NO_KEY, EVERY_KEY
+from grammask.constraints.json_schema.objects import ObjectCell
+from grammask.constraints.json_schema.reader import Reader
+from grammask.constraints.json_schema.shapes import EMPTY, Shape, ShapeAlgebra
+from grammask.engine.errors import ConstraintSyntaxError, ConstraintTooLarge, UnsupportedConstraint
+
+MAX_PLACE_DEPTH = 150
+"""In-place applicators and references may nest this deep at one instance location."""
+MAX_PAIRS = 20_000
+"""At most this many pairs of oneOf branches are compared."""
+
+
+MAX_PROOF_DEPTH = 3
+"""A proof that two branches exclude each other looks this many levels down."""
+
+
+class _Undecided(Exception):
+    """A proof of disjointness came back to the definition it is for, or went too deep."""
+
+
+class Expander:
+    """Computes shapes of formulas, each at most once."""
+
+    def __init__(self, reader: Reader, algebra: ShapeAlgebra) -> None:
+        self._reader = reader
+        self.formulas: Formulas = reader.formulas
+        self._algebra = algebra
+        self._definitions: dict[Formula, Formula] = {}
+        self._shapes: dict[tuple[Formula, int, bool], Shape] = {}
+        self._open: set[tuple[Formula, bool]] = set()
+        self._defining: set[Formula] = set()
+        self._void: set[Formula] = set()
+        self._proof_depth = 0
+        self._pairs = 0
+
+    def shape(self, formula: Formula, types: int = f.ANYTHING, tracked: bool = False) -> Shape:
+        """The cells of a formula for the given types.
+
+        Raises:
+            UnsupportedConstraint: a reference leads back to itself at the same instance location.
+        """
+        types &= formula.types
+        kind = formula.kind
+        if kind == "types":
+            return self._algebra.of_types(formula.payload & types)
+        if not types:
+            return EMPTY
+        key = (formula, types, tracked)
+        found = self._shapes.get(key)
+        if found is None:
+            found = self._shapes[key] = self._shape(formula, types, tracked)
+        return found
+
+    def _shape(self, formula: Formula, types: int, tracked: bool) -> Shape:
+        kind = formula.kind
+        algebra = self._algebra
+        if kind == "values":
+            return algebra.of_values(formula.payload, types)
+        if kind == "local":
+            return self._local(formula.payload, types, tracked)
+        if kind == "atom":
+            return self._atom(formula, types, tracked)
+        if kind == "not":
+            return self._negated(formula.args[0], types)
+        if kind == "and":
+            args = formula.args
+            shape = self.shape(args[0], types, tracked)
+            for arg in args[1:]:
+                types = shape.types() & types
+                if not types:
+                    return EMPTY
+                shape = algebra.meet(shape, self.shape(arg, types, tracked))
+            return shape
+        shapes = [self.shape(arg, types, tracked) for arg in formula.args]
+        if not tracked or kind == "cases":
+            return algebra.join(shapes)
+        covered = shapes[0]
+        for shape in shapes[1:]:
+            covered = algebra.join([covered, shape, algebra.meet(covered, shape)])
+        return covered
+
+    def _atom(self, formula: Formula, types: int, tracked: bool) -> Shape:
+        node: Node = formula.payload
+        mark = (formula, True)
+        self._enter(mark, node)
+        try:
+            if node.active.keys().isdisjoint(UNEVALUATED):
+                return self.shape(self.definition(formula), types, tracked)
+            shape = self._with_unevaluated(formula, types)
+            return shape if tracked else _forget(shape)
+        finally:
+            self._open.discard(mark)
+
+    def _enter(self, mark: tuple[Formula, bool], node: Node) -> None:
+        if mark in self._open:
+            raise UnsupportedConstraint(
+                "the reference leads back to itself at the same place of the instance",
+                pointer=node.pointer,
+                hint="a recursive schema must pass through a property or an item",
+            )
+        if len(self._open) > MAX_PLACE_DEPTH:
+            raise ConstraintTooLarge(
+                f"more than {MAX_PLACE_DEPTH} schemas nested at one place of the instance", pointer=node.pointer
+            )
+        self._open.add(mark)
+
+    def _negated(self, formula: Formula, types: int) -> Shape:
+        algebra = self._algebra
+        if formula.kind == "values":
+            return algebra.not_values(formula.payload, types)
+        node: Node = formula.payload
+        if formula.kind == "local":
+            return self._negated_local(node, types)
+        mark = (formula, False)
+        self._enter(mark, node)
+        try:
+            plain = self.shape(self.formulas.not_(self.definition(formula)), types)
+            bits = types & (f.OBJECT | f.ARRAY)
+            if node.active.keys().isdisjoint(UNEVALUATED) or not bits:
+                return plain
+            covered = self._with_unevaluated(formula, bits)
+            objects = algebra.of_types(bits & f.OBJECT)
+            for cell in covered.objects:
+                objects = algebra.meet(objects, Shape(objects=tuple(algebra.objects.negate(cell))))
+            arrays = algebra.of_types(bits & f.ARRAY)
+            for item in covered.arrays:
+                arrays = algebra.meet(arrays, Shape(arrays=tuple(algebra.arrays.negate(item))))
+            return Shape(
+                plain.null, plain.booleans, plain.numbers, plain.strings, objects.objects, arrays.arrays
+            )
+        finally:
+            self._open.discard(mark)
+
+    # -- a node's own keywords
+
+    def _local(self, node: Node, types: int, tracked: bool) -> Shape:
+        reader = self._reader
+        if "const" in node.active or "enum" in node.active:
+            shape = self.shape(reader.local_constants(node), types)
+        else:
+            shape = self._algebra.of_types(types)
+        objects: tuple[ObjectCell, ...] = shape.objects
+        arrays: tuple[ArrayCell, ...] = shape.arrays
+        cells = shape.numbers
+        tree = shape.strings
+        if objects:
+            own = reader.objects(node)
+            if tracked:
+                own = own.with_evaluated(reader.evaluated_keys(node))
+            objects = self._meet_objects(objects, own)
+        if arrays:
+            layout = reader.arrays(node)
+            if layout is not None and tracked:
+                layout = layout.with_evaluated(reader.evaluated_items(node))
+            arrays = () if layout is None else self._meet_arrays(arrays, layout)
+        if cells:
+            number = reader.numbers(node)
+            if number is None:
+                cells = ()
+            elif number is not numbers.ANY:
+                cells = tuple([both for cell in cells if (both := numbers.meet(cell, number)) is not None])
+        if tree != strings.NONE:
+            own_strings = reader.strings(node)
+            if own_strings is not strings.ANY:
+                tree = own_strings if tree is strings.ANY else strings.meet([tree, own_strings])
+        return Shape(shape.null, shape.booleans, cells, tree, objects, arrays)
+
+    def _meet_objects(self, cells: Sequence[ObjectCell], own: ObjectCell) -> tuple[ObjectCell, ...]:
+        meet = self._algebra.objects.meet
+        return tuple([both for cell in cells if (both := meet(cell, own)) is not None])
+
+    def _meet_arrays(self, cells: Sequence[ArrayCell], own: ArrayCell) -> tuple[ArrayCell, ...]:
+        meet = self._algebra.arrays.meet
+        return tuple([both for cell in cells if (both := meet(cell, own)) is not None])
+
+    def _negated_local(self, node: Node, types: int) -> Shape:
+        reader, algebra = self._reader, self._algebra
+        shapes = [self.shape(self.formulas.not_(reader.local_constants(node)), types)]
+        if types & f.OBJECT:
+            shapes.append(Shape(objects=tuple(algebra.objects.negate(reader.objects(node)))))
+        if types & f.ARRAY:
+            layout = reader.arrays(node)
+            arrays = [algebra.arrays.any] if layout is None else algebra.arrays.negate(layout)
+            shapes.append(Shape(arrays=tuple(arrays)))
+        if types & f.NUMBER:
+            number = reader.numbers(node)
+            cells = [numbers.ANY] if number is None else numbers.negate(number)
+            kinds = algebra.of_types(types & f.NUMBER)
+            shapes.append(algebra.meet(kinds, Shape(numbers=tuple(cells))))
+        if types & f.STRING:
+            shapes.append(Shape(strings=strings.negate(reader.strings(node))))
+        return algebra.join(shapes)
+
+    # -- in-place applicators
+
+    def definition(self, atom: Formula) -> Formula:
+        """The formula that an atom stands for, one level down."""
+        found = self._definitions.get(atom)
+        if found is None:
+            if atom in self._defining:
+                raise _Undecided
+            self._defining.add(atom)
+            try:
+                found = self._definitions[atom] = self._define(atom)
+            finally:
+                self._defining.discard(atom)
+        return found
+
+    def _define(self, atom: Formula) -> Formula:
+        node: Node = atom.payload
+        active = node.active
+        formulas, reader = self.formulas, self._reader
+        if active.keys().isdisjoint(IN_PLACE):
+            return formulas.atom(node, atom.types, "local")
+        parts: list[Formula] = []
+        own = not active.keys() <= IN_PLACE | UNEVALUATED | {"then", "else"}
+        for keyword, value in active.items():
+            if keyword == "allOf":
+                parts.extend(reader.schemas(node, keyword))
+            elif keyword == "anyOf":
+                parts.append(formulas.or_(reader.schemas(node, keyword)))
+            elif keyword == "oneOf":
+                parts.append(self._exactly_one(reader.schemas(node, keyword), atom.types))
+            elif keyword == "not":
+                parts.append(formulas.not_(reader.child(node, value, "/not")))
+            elif keyword in REFERENCES:
+                parts.append(reader.reference(node, keyword))
+            elif keyword == "if":
+                parts.append(self._conditional(node))
+            elif keyword == "dependentSchemas" or keyword == "dependencies":
+                parts.extend(self._dependent(node, keyword, value))
+            elif own:
+                parts.append(formulas.atom(node, atom.types, "local"))
+                own = False
+        return formulas.and_(parts)
+
+    def _conditional(self, node: Node) -> Formula:
+        formulas, child, active = self.formulas, self._reader.child, node.active
+        if "then" not in active and "else" not in active and "unevaluatedProperties" not in node.resource.dialect.keywords:
+            return formulas.true
+        test = child(node, active["if"], "/if")
+        then = child(node, active["then"], "/then") if "then" in active else formulas.true
+        otherwise = child(node, active["else"], "/else") if "else" in active else formulas.true
+        return formulas.or_(
+            [formulas.and_([test, then]), formulas.and_([formulas.not_(test), otherwise])], kind="cases"
+        )
+
+    def _dependent(self, node: Node, keyword: str, table: Any) -> list[Formula]:
+        if not isinstance(table, dict):
+            raise ConstraintSyntaxError(f"{keyword} must be an object", pointer=node.at(keyword))
+        formulas, reader = self.formulas, self._reader
+        parts = []
+        for name, schema in table.items():
+            tokens = f"/{keyword}/{escape(name)}"
+            if isinstance(schema, list) and keyword == "dependencies":
+                if schema:
+                    made = {"dependentRequired": {name: schema}}
+                    parts.append(self._made_local(node, made, tokens))
+                continue
+            wanted = reader.child(node, schema, tokens)
+            if wanted is formulas.true:
+                continue
+            present = self._made_local(node, {"type": "object", "required": [name]}, tokens)
+            parts.append(
+                formulas.or_([formulas.not_(present), formulas.and_([present, wanted])], kind="cases")
+            )
+        return parts
+
+    def _made_local(self, node: Node, keywords: dict[str, Any], tokens: str) -> Formula:
+        """A formula of keywords that the compiler made up; the node's dialect need not know them."""
+        made = Node(keywords, keywords, node.resource, node.scope, node, tokens)
+        return self.formulas.atom(made, f.OBJECT if "type" in keywords else f.ANYTHING, "local")
+
+    def _exactly_one(self, branches: Sequence[Formula], types: int) -> Formula:
+        formulas = self.formulas
+        if len(branches) == 1:
+            return branches[0]
+        if self._told_apart(branches):
+            return formulas.or_(branches, kind="cases")
+        if self._proof_depth >= MAX_PROOF_DEPTH:
+            raise _Undecided
+        kept = [branch for branch in branches if branch is not formulas.false]
+        overlaps: dict[int, list[Formula]] = {}
+        for i, a in enumerate(kept):
+            for j in range(i + 1, len(kept)):
+                self._pairs += 1
+                if self._pairs > MAX_PAIRS:
+                    raise ConstraintTooLarge(
+                        f"more than {MAX_PAIRS} pairs of oneOf branches to tell apart",
+                        hint="use anyOf, or give each branch a required property with its own constant",
+                    )
+                if not self.is_void(formulas.and_([a, kept[j]])):
+                    overlaps.setdefault(i, []).append(kept[j])
+                    overlaps.setdefault(j, []).append(a)
+        cases = [
+            formulas.and_([branch, *[formulas.not_(other) for other in overlaps.get(i, ())]])
+            for i, branch in enumerate(kept)
+        ]
+        return formulas.or_(cases, kind="cases")
+
+    def _told_apart(self, branches: Sequence[Formula]) -> bool:
+        """Whether all branches are objects that require one property with constants of their own, or have own types."""
+        seen = 0
+        for branch in branches:
+            if branch.types & seen:
+                break
+            seen |= branch.types
+        else:
+            return True
+        tables = []
+        for branch in branches:
+            table = self._discriminators(branch)
+            if not table:
+                return False
+            tables.append(table)
+        for name, first in tables[0].items():
+            values = set(first.payload)
+            count = len(values)
+            for table in tables[1:]:
+                if name not in table:
+                    break
+                values |= table[name].payload
+                count += len(table[name].payload)
+            else:
+                if len(values) == count:
+                    return True
+        return False
+
+    def _discriminators(self, branch: Formula) -> dict[str, Formula]:
+        """The required properties of an object schema whose values are constants."""
+        if branch.kind != "atom" or branch.types != f.OBJECT:
+            return {}
+        node: Node = branch.payload
+        properties, required = node.active.get("properties"), node.active.get("required")
+        if not isinstance(properties, dict) or not isinstance(required, list):
+            return {}
+        table = {}
+        for name in required:
+            schema = properties.get(name) if isinstance(name, str) else None
+            if isinstance(schema, dict) and ("const" in schema or "enum" in schema):
+                value = self._reader.child(node, schema, "/properties/" + escape(name))
+                if value.kind == "values":
+                    table[name] = value
+        return table
+
+    def is_void(self, formula: Formula) -> bool:
+        """Whether no instance satisfies a formula, as far as a look a few levels down can prove it."""
+        if formula is self.formulas.false or formula in self._void:
+            return True
+        if formula.kind in ("types", "values") or self._proof_depth >= MAX_PROOF_DEPTH:
+            return False
+        self._proof_depth += 1
+        outer, self._open = self._open, set()
+        try:
+            shape = self.shape(formula)
+            result = (
+                not shape.null
+                and not shape.booleans
+                and not shape.numbers
+                and shape.strings == strings.NONE
+                and all([self._object_void(cell) for cell in shape.objects])
+                and all([self._array_void(cell) for cell in shape.arrays])
+            )
+        except _Undecided:
+            return False
+        finally:
+            self._open = outer
+            self._proof_depth -= 1
+        if result:
+            self._void.add(formula)
+        return result
+
+    def _object_void(self, cell: ObjectCell) -> bool:
+        value_of = self._algebra.objects.value_of
+        return any(self.is_void(value_of(cell, name)) for name in cell.required)
+
+    def _array_void(self, cell: ArrayCell) -> bool:
+        needed = min(cell.low, len(cell.prefix) + 1)
+        return any(self.is_void(cell.at(position)) for position in range(needed))
+
+    # -- unevaluated*
+
+    def _with_unevaluated(self, atom: Formula, types: int) -> Shape:
+        """The shape of an atom with unevaluatedProperties or unevaluatedItems; its cells cover everything."""
+        node: Node = atom.payload
+        active, reader, algebra = node.active, self._reader, self._algebra
+        shape = self.shape(self.definition(atom), types, tracked=True)
+        objects, arrays = shape.objects, shape.arrays
+        if "unevaluatedProperties" in active and objects:
+            value = reader.child(node, active["unevaluatedProperties"], "/unevaluatedProperties")
+            covered = []
+            for cell in objects:
+                rest = (cell.evaluated or NO_KEY).complement()
+                own = ObjectCell({}, ((rest, value),), evaluated=EVERY_KEY)
+                both = algebra.objects.meet(cell, own)
+                if both is not None:
+                    covered.append(both)
+            objects = tuple(covered)
+        if "unevaluatedItems" in active and arrays:
+            value = reader.child(node, active["unevaluatedItems"], "/unevaluatedItems")
+            laid = []
+            for item in arrays:
+                end, anywhere = item.evaluated or (0, self.formulas.false)
+                if end is not None:
+                    true = self.formulas.true
+                    own_items = ArrayCell((true,) * end, self.formulas.or_([anywhere, value]))
+                    both_items = algebra.arrays.meet(item, own_items)
+                    if both_items is None:
+                        continue
+                    item = both_items
+                laid.append(item.with_evaluated((None, self.formulas.false)))
+            arrays = tuple(laid)
+        return Shape(shape.null, shape.booleans, shape.numbers, shape.strings, objects, arrays)
+
+
+def _forget(shape: Shape) -> Shape:
+    """The same shape without the notes on what is evaluated."""
+    return Shape(
+        shape.null,
+        shape.booleans,
+        shape.numbers,
+        shape.strings,
+        tuple([cell if cell.evaluated is None else cell.with_evaluated(None) for cell in shape.objects]),
+        tuple([cell if cell.evaluated is None else cell.with_evaluated(None) for cell in shape.arrays]),
+    )

@@ -1,0 +1,314 @@
+"""From formulas to expressions of the core: the work list.
+
+Three passes, none of them recursive in Python:
+
+1. Plan: expand a formula into cells, turn those into frames (objects) and layouts (arrays), put the formulas of their
+   members and items on the list, until nothing new comes up.
+2. Productivity: the least set of formulas that have an instance. The rest is dropped: an optional member without a
+   possible value cannot appear, a required one takes its object with it.
+3. Lower each plan, children first. A child that is still to come is a recursive rule, defined when its turn comes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from grammask.constraints.json_schema import arrays, numbers, objects, strings
+from grammask.constraints.json_schema.array_language import array_expression
+from grammask.constraints.json_schema.arrays import ArrayLayout
+from grammask.constraints.json_schema.formulas import Formula
+from grammask.constraints.json_schema.keys import KeySpace, spelled
+from grammask.constraints.json_schema.numbers import NumberCell
+from grammask.constraints.json_schema.objects import ObjectFrame
+from grammask.constraints.json_schema.strings import Strings, StringLanguages
+from grammask.constraints.json_schema.whitespace import Punctuation
+from grammask.engine.errors import ConstraintError, ConstraintTooLarge, UnsatisfiableConstraint
+
+if TYPE_CHECKING:
+    from grammask._core import Builder, Expr
+    from grammask.constraints.json_schema.expansion import Expander
+    from grammask.constraints.json_schema.shapes import ShapeAlgebra
+
+MAX_PLANS = 100_000
+
+
+class Plan(NamedTuple):
+    """What a formula allows, ready to be lowered.
+
+    Attributes:
+        words: texts of null and booleans.
+        numbers, strings: the scalar parts; the cells are known to be satisfiable.
+        frames, layouts: objects and arrays.
+        pointer: a place in the schema, for messages.
+    """
+
+    words: tuple[bytes, ...]
+    numbers: tuple[NumberCell, ...]
+    strings: Strings
+    frames: tuple[ObjectFrame, ...]
+    layouts: tuple[ArrayLayout, ...]
+    pointer: str | None
+
+    @property
+    def has_scalar(self) -> bool:
+        return bool(self.words or self.numbers or self.strings != strings.NONE)
+
+
+class Lowering:
+    """Lowers the formulas of one constraint into one Builder."""
+
+    def __init__(
+        self,
+        builder: Builder,
+        expander: Expander,
+        algebra: ShapeAlgebra,
+        keys: KeySpace,
+        languages: StringLanguages,
+        punctuation: Punctuation,
+        *,
+        ordered: bool,
+    ) -> None:
+        self._builder = builder
+        self._expander = expander
+        self._algebra = algebra
+        self._keys = keys
+        self._languages = languages
+        self._punctuation = punctuation
+        self._ordered = ordered
+        self._plans: dict[Formula, Plan] = {}
+        self._values: dict[Formula, Expr] = {}
+        self._rules: dict[Formula, Expr] = {}
+        self._numbers: dict[NumberCell, Expr] = {}
+
+    def expression(self, root: Formula) -> Expr:
+        """The language of a formula, without blanks around it.
+
+        Raises:
+            ConstraintError: see the subclasses.
+        """
+        order = self._plan_all(root)
+        productive = self._productive(order)
+        if root not in productive:
+            raise self._conflict(root, productive)
+        builder, punctuation = self._builder, self._punctuation
+        body = builder.empty
+        for formula in order:
+            if formula not in productive:
+                continue
+            body = self._body(formula, productive)
+            if formula is root and formula not in self._rules:
+                break
+            padded = builder.concat([punctuation.before_value, body])
+            rule = self._rules.get(formula)
+            if rule is None:
+                self._values[formula] = builder.call(padded)
+            else:
+                builder.define(rule, padded)
+                self._values[formula] = rule
+        if body == builder.empty:
+            raise self._conflict(root, productive)
+        return body
+
+    # -- planning
+
+    def _plan_all(self, root: Formula) -> list[Formula]:
+        """Plans every formula reachable from the root; returns them children first."""
+        plans = self._plans
+        order: list[Formula] = []
+        stack: list[tuple[Formula, bool]] = [(root, False)]
+        while stack:
+            formula, done = stack.pop()
+            if done:
+                order.append(formula)
+                continue
+            if formula in plans:
+                continue
+            if len(plans) >= MAX_PLANS:
+                raise ConstraintTooLarge(f"more than {MAX_PLANS} different subschemas and combinations of subschemas")
+            plan = plans[formula] = self._plan(formula)
+            stack.append((formula, True))
+            for frame in plan.frames:
+                stack.extend([(child, False) for child in frame.children() if child not in plans])
+            for layout in plan.layouts:
+                stack.extend([(child, False) for child in layout.children() if child not in plans])
+        return order
+
+    def _plan(self, formula: Formula) -> Plan:
+        pointer = _place(formula)
+        try:
+            shape = self._expander.shape(formula)
+            words = [b"null"] if shape.null else []
+            if shape.booleans & 2:
+                words.append(b"true")
+            if shape.booleans & 1:
+                words.append(b"false")
+            cells = tuple([cell for cell in shape.numbers if self._has_number(cell)])
+            tree = shape.strings
+            if tree != strings.NONE and self._languages.is_void(tree):
+                tree = strings.NONE
+            frames = []
+            for cell in shape.objects:
+                frame = objects.frame(cell, self._expander.formulas, self._algebra.objects, self._keys)
+                if frame is not None:
+                    frames.append(frame)
+            layouts = []
+            for item in shape.arrays:
+                layout = arrays.layout(item, self._expander.formulas, self._algebra.arrays)
+                if layout is not None:
+                    layouts.append(layout)
+        except ConstraintError as error:
+            if error.pointer is not None or pointer is None:
+                raise
+            raise type(error)(error.message, pointer=pointer, hint=error.hint) from error
+        return Plan(tuple(words), cells, tree, tuple(frames), tuple(layouts), pointer)
+
+    def _has_number(self, cell: NumberCell) -> bool:
+        if cell.only is not None or (cell.low is None and cell.high is None and not cell.not_divisors):
+            return True
+        return not self._builder.is_empty(self._number(cell))
+
+    def _number(self, cell: NumberCell) -> Expr:
+        found = self._numbers.get(cell)
+        if found is None:
+            found = self._numbers[cell] = numbers.lower(cell, self._builder)
+        return found
+
+    # -- productivity
+
+    def _productive(self, order: list[Formula]) -> set[Formula]:
+        found: set[Formula] = set()
+        waiting = order
+        while True:
+            left = []
+            for formula in waiting:
+                if self._has_instance(self._plans[formula], found):
+                    found.add(formula)
+                else:
+                    left.append(formula)
+            if len(left) == len(waiting):
+                return found
+            waiting = left
+            if not waiting:
+                return found
+
+    def _has_instance(self, plan: Plan, known: set[Formula]) -> bool:
+        return (
+            plan.has_scalar
+            or any(_frame_possible(frame, known) for frame in plan.frames)
+            or any(_layout_possible(layout, known) for layout in plan.layouts)
+        )
+
+    def _conflict(self, root: Formula, productive: set[Formula]) -> UnsatisfiableConstraint:
+        """Follows required members and items down to where nothing is left."""
+        formula, path, seen = root, "", {root}
+        while True:
+            plan = self._plans[formula]
+            step = self._impossible_child(plan, productive)
+            if step is None or step[1] in seen or step[1] not in self._plans:
+                break
+            path, formula = f"{path}/{step[0]}", step[1]
+            seen.add(formula)
+        where = f"the value at {path} has none" if path else "its keywords exclude each other"
+        return UnsatisfiableConstraint(
+            f"no JSON value satisfies the schema: {where}",
+            pointer=self._plans[formula].pointer or "",
+            hint="look for contradicting types, constants, bounds, patterns or required properties there",
+        )
+
+    def _impossible_child(self, plan: Plan, productive: set[Formula]) -> tuple[str, Formula] | None:
+        for frame in plan.frames:
+            for member in frame.members:
+                if member.required and not any(formula in productive for formula, _ in member.values):
+                    return str(member.name), member.values[0][0]
+        for layout in plan.layouts:
+            for position, letters in enumerate(layout.prefix[: layout.low]):
+                if letters.values and not any(formula in productive for formula, _ in letters.values):
+                    return str(position), letters.values[0][0]
+            values = layout.rest.values
+            if layout.low > len(layout.prefix) and values and not any(f in productive for f, _ in values):
+                return str(len(layout.prefix)), values[0][0]
+        return None
+
+    # -- lowering
+
+    def _body(self, formula: Formula, productive: set[Formula]) -> Expr:
+        builder, plan = self._builder, self._plans[formula]
+        parts = [builder.literal(word) for word in plan.words]
+        parts += [self._number(cell) for cell in plan.numbers]
+        if plan.strings != strings.NONE:
+            parts.append(self._languages.value(plan.strings))
+        parts += [self._object(frame, productive) for frame in plan.frames]
+        for layout in plan.layouts:
+            letters = {child: self._value(child, productive) for child in layout.children()}
+            parts.append(array_expression(layout, letters, builder, self._punctuation))
+        return parts[0] if len(parts) == 1 else builder.union(parts)
+
+    def _value(self, formula: Formula, productive: set[Formula]) -> Expr:
+        """The expression of a member's or item's value."""
+        found = self._values.get(formula)
+        if found is not None:
+            return found
+        if formula not in productive:
+            return self._builder.empty
+        rule = self._rules.get(formula)
+        if rule is None:
+            rule = self._rules[formula] = self._builder.rule(_place(formula) or "value")
+        return rule
+
+    def _object(self, frame: ObjectFrame, productive: set[Formula]) -> Expr:
+        punctuation = self._punctuation
+        members = []
+        for member in frame.members:
+            values = [(self._value(formula, productive), mask) for formula, mask in member.values]
+            key = spelled(member.name) if member.name is not None else member.language
+            members.append((key, member.required, values))
+        return self._builder.object(
+            members,  # type: ignore[arg-type]
+            open=punctuation.open_object,
+            colon=punctuation.colon,
+            comma=punctuation.comma,
+            close=punctuation.close_object,
+            min_members=frame.low,
+            max_members=frame.high,
+            ordered=self._ordered,
+            obligations=frame.obligations,
+            dependencies=frame.implied,
+        )
+
+
+def _place(formula: Formula) -> str | None:
+    """A place in the schema that a formula speaks of."""
+    if formula.kind in ("atom", "local"):
+        pointer: str = formula.payload.pointer
+        return pointer
+    for arg in formula.args:
+        found = _place(arg)
+        if found is not None:
+            return found
+    return None
+
+
+def _frame_possible(frame: ObjectFrame, known: set[Formula]) -> bool:
+    reachable = 0
+    possible = 0
+    for member in frame.members:
+        alive = False
+        for formula, mask in member.values:
+            if formula in known:
+                alive = True
+                reachable |= mask
+        if member.required and not alive:
+            return False
+        if alive:
+            possible = possible + 1 if member.name is not None and possible >= 0 else -1
+    if reachable != (1 << frame.obligations) - 1:
+        return False
+    return possible < 0 or frame.low <= possible
+
+
+def _layout_possible(layout: ArrayLayout, known: set[Formula]) -> bool:
+    needed = layout.low
+    places = [*layout.prefix[:needed]]
+    if needed > len(layout.prefix):
+        places.append(layout.rest)
+    return all(any(formula in known for formula, _ in letters.values) for letters in places)

@@ -1,0 +1,348 @@
+"""Objects: cells of conditions that close under intersection and complement, and their frames.
+
+A cell is a conjunction of
+
+* "every member whose name is in K has a value in F" (properties, patternProperties, additionalProperties, propertyNames),
+* "some member has a name in K and a value in F", in clauses of alternatives (what the negation of the former yields),
+* required names, bounds on the number of members, "if this name is there, so are those".
+
+The complement of each is again of this kind, so a negated cell is a union of cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import combinations
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from grammask.constraints.json_schema.formulas import Formula, Formulas
+from grammask.constraints.json_schema.keys import Keys, KeySpace, one
+from grammask.constraints.json_schema.strings import is_spellable
+from grammask.engine.errors import ConstraintTooLarge
+
+if TYPE_CHECKING:
+    from grammask._core import Expr
+
+T = TypeVar("T")
+
+Clause = tuple[tuple[Keys, Formula], ...]
+
+MAX_OBLIGATIONS = 32
+MAX_SPLIT = 6
+"""A member's value is split by at most this many conditions, of which some member must fulfil each."""
+
+
+class ObjectCell:
+    """See the module. ``evaluated`` are the names that annotations of this cell cover (for unevaluatedProperties)."""
+
+    __slots__ = ("clauses", "evaluated", "foralls", "high", "implied", "low", "props", "required")
+
+    def __init__(
+        self,
+        props: dict[str, Formula],
+        foralls: tuple[tuple[Keys, Formula], ...] = (),
+        required: tuple[str, ...] = (),
+        low: int = 0,
+        high: int | None = None,
+        clauses: tuple[Clause, ...] = (),
+        implied: tuple[tuple[str, tuple[str, ...]], ...] = (),
+        evaluated: Keys | None = None,
+    ) -> None:
+        self.props = props
+        self.foralls = foralls
+        self.required = required
+        self.low = low
+        self.high = high
+        self.clauses = clauses
+        self.implied = implied
+        self.evaluated = evaluated
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What makes two cells equal."""
+        return (
+            tuple(self.props.items()),
+            self.foralls,
+            self.required,
+            self.low,
+            self.high,
+            self.clauses,
+            self.implied,
+            self.evaluated,
+        )
+
+    def with_evaluated(self, evaluated: Keys | None) -> ObjectCell:
+        return ObjectCell(
+            self.props, self.foralls, self.required, self.low, self.high, self.clauses, self.implied, evaluated
+        )
+
+
+ANY = ObjectCell({})
+
+
+class ObjectAlgebra:
+    """Operations on cells that need the tables of formulas and keys."""
+
+    def __init__(self, formulas: Formulas, keys: KeySpace) -> None:
+        self._formulas = formulas
+        self._keys = keys
+
+    def value_of(self, cell: ObjectCell, name: str) -> Formula:
+        """What the value of a member must satisfy."""
+        own = cell.props.get(name, self._formulas.true)
+        if not cell.foralls:
+            return own
+        contains = self._keys.contains
+        return self._formulas.and_([own, *[formula for keys, formula in cell.foralls if contains(keys, name)]])
+
+    def meet(self, a: ObjectCell, b: ObjectCell) -> ObjectCell | None:
+        """Both cells at once; None where that is impossible for a reason that lies in the cell itself."""
+        if a is ANY:
+            return b
+        if b is ANY:
+            return a
+        props = dict(a.props)
+        for name, formula in b.props.items():
+            known = props.get(name)
+            props[name] = formula if known is None else self._formulas.and_([known, formula])
+        evaluated = a.evaluated if b.evaluated is None else b.evaluated
+        if a.evaluated is not None and b.evaluated is not None:
+            evaluated = a.evaluated.union(b.evaluated)
+        highs = [high for high in (a.high, b.high) if high is not None]
+        return self.simplify(
+            ObjectCell(
+                props,
+                _unique([*a.foralls, *b.foralls]),
+                _unique([*a.required, *b.required]),
+                max(a.low, b.low),
+                min(highs) if highs else None,
+                _unique([*a.clauses, *b.clauses]),
+                _unique([*a.implied, *b.implied]),
+                evaluated,
+            )
+        )
+
+    def simplify(self, cell: ObjectCell) -> ObjectCell | None:
+        """Turns one-way clauses into required names, drops what already holds, and sees plain contradictions."""
+        false = self._formulas.false
+        props, required = cell.props, cell.required
+        clauses: tuple[Clause, ...] = cell.clauses
+        if clauses:
+            props = dict(props)
+            kept = []
+            for clause in clauses:
+                options = [option for option in clause if not self._impossible(cell, *option)]
+                if not options:
+                    return None
+                if any(self._fulfilled(cell, *option) for option in options):
+                    continue
+                name = _only_name(options[0][0])
+                if len(options) == 1 and name is not None:
+                    props[name] = self._formulas.and_([props.get(name, self._formulas.true), options[0][1]])
+                    required = _unique([*required, name])
+                else:
+                    kept.append(tuple(options))
+            clauses = _unique(kept)
+        for name, others in cell.implied:
+            if name in required:
+                required = _unique([*required, *others])
+        result = ObjectCell(
+            props, cell.foralls, required, cell.low, cell.high, clauses, cell.implied, cell.evaluated
+        )
+        for name in required:
+            if self.value_of(result, name) is false:
+                return None
+        if cell.high is not None and max(cell.low, len(required)) > cell.high:
+            return None
+        return result
+
+    def _impossible(self, cell: ObjectCell, keys: Keys, formula: Formula) -> bool:
+        name = _only_name(keys)
+        if name is None:
+            return keys in [k for k, f in cell.foralls if f is self._formulas.false]
+        return self._formulas.and_([self.value_of(cell, name), formula]) is self._formulas.false
+
+    def _fulfilled(self, cell: ObjectCell, keys: Keys, formula: Formula) -> bool:
+        name = _only_name(keys)
+        if name is None or name not in cell.required:
+            return False
+        value = self.value_of(cell, name)
+        return formula is self._formulas.true or self._formulas.and_([value, formula]) is value
+
+    def negate(self, cell: ObjectCell) -> list[ObjectCell]:
+        """Cells whose union is the complement (among objects)."""
+        not_ = self._formulas.not_
+        false = self._formulas.false
+        clause: list[tuple[Keys, Formula]] = []
+        for name, formula in cell.props.items():
+            if not_(formula) is not false:
+                clause.append((one(name), not_(formula)))
+        for keys, formula in cell.foralls:
+            if not_(formula) is not false:
+                clause.append((keys, not_(formula)))
+        cells = []
+        if clause:
+            simple = self.simplify(ObjectCell({}, clauses=(tuple(clause),)))
+            if simple is not None:
+                cells.append(simple)
+        cells.extend([ObjectCell({name: false}) for name in cell.required])
+        if cell.low > 0:
+            cells.append(ObjectCell({}, high=cell.low - 1))
+        if cell.high is not None:
+            cells.append(ObjectCell({}, low=cell.high + 1))
+        for alternatives in cell.clauses:
+            cells.append(ObjectCell({}, foralls=tuple([(keys, not_(formula)) for keys, formula in alternatives])))
+        for name, others in cell.implied:
+            cells.extend([ObjectCell({other: false}, required=(name,)) for other in others if other != name])
+        return cells
+
+
+class Member(NamedTuple):
+    """A literal name (with its text) or a family (None and its language), and what its values fulfil."""
+
+    name: str | None
+    language: Expr | None
+    required: bool
+    values: tuple[tuple[Formula, int], ...]
+
+
+class ObjectFrame(NamedTuple):
+    """What the core's object frame is built from."""
+
+    members: tuple[Member, ...]
+    low: int
+    high: int | None
+    obligations: int
+    implied: tuple[tuple[int, tuple[int, ...]], ...]
+
+    def children(self) -> Iterable[Formula]:
+        for member in self.members:
+            for formula, _ in member.values:
+                yield formula
+
+
+def frame(cell: ObjectCell, formulas: Formulas, algebra: ObjectAlgebra, keys: KeySpace) -> ObjectFrame | None:
+    """The frame of a cell; None when no object fits for a reason that shows without looking into values."""
+    simple = algebra.simplify(cell) if cell.clauses or cell.implied or cell.required else cell
+    if simple is None:
+        return None
+    cell = simple
+    false = formulas.false
+    names: dict[str, None] = dict.fromkeys(cell.props)
+    for name in cell.required:
+        names[name] = None
+    for name, others in cell.implied:
+        names.update(dict.fromkeys([name, *others]))
+    families: frozenset[object] = frozenset()
+    mentioned = [*cell.foralls, *[option for clause in cell.clauses for option in clause]]
+    for listed, _ in mentioned:
+        if listed.families:
+            families |= listed.families
+        if not listed.names <= names.keys():
+            names.update(dict.fromkeys(sorted(listed.names - names.keys())))
+    if len(cell.clauses) > MAX_OBLIGATIONS:
+        raise ConstraintTooLarge(f"an object with more than {MAX_OBLIGATIONS} alternatives to fulfil at once")
+    required = set(cell.required)
+    members: list[Member] = []
+    places: dict[str, int] = {}
+    for name in names:
+        base = algebra.value_of(cell, name) if cell.foralls else cell.props.get(name, formulas.true)
+        if base is false or not is_spellable(name):
+            if name in required:
+                return None
+            continue
+        tests = [
+            (bit, formula)
+            for bit, clause in enumerate(cell.clauses)
+            for listed, formula in clause
+            if keys.contains(listed, name)
+        ]
+        places[name] = len(members)
+        members.append(Member(name, None, name in required, _alternatives(base, tests, formulas)))
+    by_value: dict[tuple[tuple[Formula, int], ...], list[Expr]] = {}
+    for language, known in keys.partition(families):  # type: ignore[arg-type]
+        base = formulas.and_([formula for listed, formula in cell.foralls if _covers(listed, known)])
+        if base is false:
+            continue
+        tests = [
+            (bit, formula)
+            for bit, clause in enumerate(cell.clauses)
+            for listed, formula in clause
+            if _covers(listed, known)
+        ]
+        by_value.setdefault(_alternatives(base, tests, formulas), []).append(language)
+    for values, languages in by_value.items():
+        language = keys.without(keys.any_of(languages), list(names))
+        members.append(Member(None, language, False, values))
+    reachable = 0
+    for member in members:
+        for _, mask in member.values:
+            reachable |= mask
+    if reachable != (1 << len(cell.clauses)) - 1:
+        return None
+    implied = [
+        (places[name], tuple([places.get(other, -1) for other in others]))
+        for name, others in cell.implied
+        if name in places
+    ]
+    if any(-1 in others for _, others in implied):
+        gone = {index for index, others in implied if -1 in others}
+        forbidden = {members[index].name: false for index in gone}
+        narrowed = ObjectCell(
+            {**cell.props, **forbidden},  # type: ignore[dict-item]
+            cell.foralls,
+            cell.required,
+            cell.low,
+            cell.high,
+            cell.clauses,
+            cell.implied,
+        )
+        return frame(narrowed, formulas, algebra, keys)
+    return ObjectFrame(tuple(members), cell.low, cell.high, len(cell.clauses), tuple(implied))
+
+
+def _alternatives(
+    base: Formula, tests: list[tuple[int, Formula]], formulas: Formulas
+) -> tuple[tuple[Formula, int], ...]:
+    """The values of a member, by which clauses they fulfil. Alternatives may overlap: a value may fulfil less."""
+    if not tests:
+        return ((base, 0),)
+    merged: dict[int, Formula] = {}
+    for bit, formula in tests:
+        merged[bit] = formulas.or_([merged[bit], formula]) if bit in merged else formula
+    always = 0
+    open_bits = []
+    for bit, formula in merged.items():
+        both = formulas.and_([base, formula])
+        if both is base:
+            always |= 1 << bit
+        elif both is not formulas.false:
+            open_bits.append(bit)
+    if len(open_bits) > MAX_SPLIT:
+        raise ConstraintTooLarge(f"a property whose value decides more than {MAX_SPLIT} alternatives at once")
+    found: dict[Formula, int] = {}
+    for size in range(len(open_bits) + 1):
+        for chosen in combinations(open_bits, size):
+            value = formulas.and_([base, *[merged[bit] for bit in chosen]])
+            if value is formulas.false:
+                continue
+            mask = always
+            for bit in chosen:
+                mask |= 1 << bit
+            found[value] = found.get(value, 0) | mask
+    return tuple(found.items())
+
+
+def _covers(listed: Keys, known: frozenset[object]) -> bool:
+    """Whether a class of the partition (not a listed name) lies in a set of keys."""
+    return bool(listed.families & known) != listed.negated
+
+
+def _only_name(keys: Keys) -> str | None:
+    if len(keys.names) == 1 and not keys.families and not keys.negated:
+        return next(iter(keys.names))
+    return None
+
+
+def _unique(items: Iterable[T]) -> tuple[T, ...]:
+    return tuple(dict.fromkeys(items))

@@ -1,0 +1,398 @@
+"""Reads schemas: which formula a subschema is, and which cells its own keywords make.
+
+Malformed keywords are errors: a schema that cannot be read is never quietly weakened.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from grammask.constraints.json_schema import formats, numbers, strings, values
+from grammask.constraints.json_schema import formulas as f
+from grammask.constraints.json_schema.arrays import ArrayCell, Count
+from grammask.constraints.json_schema.dialects import ARRAY, NUMBER, OBJECT, STRING
+from grammask.constraints.json_schema.documents import Documents, Node, Resource, Scope, escape
+from grammask.constraints.json_schema.formulas import Formula, Formulas
+from grammask.constraints.json_schema.keys import EVERY_KEY, Keys
+from grammask.constraints.json_schema.numbers import NumberCell
+from grammask.constraints.json_schema.objects import ANY as ANY_OBJECT
+from grammask.constraints.json_schema.objects import ObjectCell
+from grammask.constraints.json_schema.strings import Strings
+from grammask.constraints.json_schema.values import Value
+from grammask.engine.errors import ConstraintSyntaxError, ConstraintTooLarge, UnsupportedConstraint
+
+MAX_REFERENCE_CHAIN = 1_000
+MAX_FORMULAS = 200_000
+
+_VALUE_KEYWORDS = frozenset({"type", "const", "enum"})
+
+
+class Reader:
+    """Turns places of the documents into formulas and cells."""
+
+    def __init__(self, documents: Documents, formulas: Formulas, *, format_assertion: bool, any_array: ArrayCell) -> None:
+        self.documents = documents
+        self.formulas = formulas
+        self._format_assertion = format_assertion
+        self._any_array = any_array
+        self._nodes: dict[tuple[int, Resource, Scope], Formula] = {}
+        self.pattern_pointers: dict[str, str] = {}
+        self._kept: list[Any] = []  # schemas made here, kept alive because nodes are known by identity
+
+    def root(self) -> Formula:
+        documents = self.documents
+        return self.formula(documents.root.root, documents.root, documents.scope_at_root(), None, "")
+
+    def child(self, node: Node, schema: Any, tokens: str) -> Formula:
+        """The formula of a subschema; tokens is its JSON pointer relative to the node."""
+        return self.formula(schema, node.resource, node.scope, node, tokens)
+
+    def made(self, node: Node, schema: dict[str, Any], tokens: str) -> Formula:
+        """The formula of a schema that the compiler made up itself."""
+        self._kept.append(schema)
+        return self.child(node, schema, tokens)
+
+    def formula(self, schema: Any, resource: Resource, scope: Scope, parent: Node | None, tokens: str) -> Formula:
+        """The formula of a schema at a place; plain ones become sets of types or values at once."""
+        formulas = self.formulas
+        chain = 0
+        while True:
+            if not isinstance(schema, dict):
+                if schema is True:
+                    return formulas.true
+                if schema is False:
+                    return formulas.false
+                raise ConstraintSyntaxError(
+                    f"a schema is an object or a boolean, not {_kind(schema)}", pointer=_pointer(resource, parent, tokens)
+                )
+            if not schema:
+                return formulas.true
+            key = (id(schema), resource, scope)
+            found = self._nodes.get(key)
+            if found is not None:
+                return found
+            if resource.dialect.id_keyword in schema or "$schema" in schema:
+                inner = self.documents.nested(schema, resource, _pointer(resource, parent, tokens))
+                if inner is not resource:
+                    resource, parent, tokens = inner, None, ""
+                    scope = self.documents.enter(scope, resource)
+                    key = (id(schema), resource, scope)
+                    found = self._nodes.get(key)
+                    if found is not None:
+                        return found
+            dialect = resource.dialect
+            if "$ref" in schema and dialect.reference_alone:
+                active = {"$ref": schema["$ref"]}
+            else:
+                keywords = dialect.keywords
+                active = {keyword: value for keyword, value in schema.items() if keyword in keywords}
+            if not active:
+                return formulas.true
+            node = Node(schema, active, resource, scope, parent, tokens)
+            if len(active) <= 2 and active.keys() <= _VALUE_KEYWORDS:
+                found = self._constants(node)
+            elif len(active) == 1 and "$ref" in active:
+                chain += 1
+                if chain > MAX_REFERENCE_CHAIN:
+                    raise _endless(node)
+                schema, resource, tokens = self._target(node, "$ref")
+                scope = self.documents.enter(scope, resource)
+                parent = None
+                continue
+            else:
+                found = formulas.atom(node, self._types(node))
+            if len(self._nodes) > MAX_FORMULAS:
+                raise ConstraintTooLarge(f"more than {MAX_FORMULAS} subschemas", pointer=node.pointer)
+            self._nodes[key] = found
+            return found
+
+    def reference(self, node: Node, keyword: str) -> Formula:
+        """The formula that a reference of a node stands for."""
+        schema, resource, tokens = self._target(node, keyword)
+        return self.formula(schema, resource, self.documents.enter(node.scope, resource), None, tokens)
+
+    def _target(self, node: Node, keyword: str) -> tuple[Any, Resource, str]:
+        reference = node.active[keyword]
+        if not isinstance(reference, str):
+            raise ConstraintSyntaxError(f"{keyword} must be a string", pointer=node.at(keyword))
+        if keyword == "$dynamicRef":
+            return self.documents.resolve_dynamic(reference, node)
+        if keyword == "$recursiveRef":
+            return self.documents.resolve_recursive(node)
+        return self.documents.resolve(reference, node)
+
+    # -- types and constants
+
+    def _types(self, node: Node) -> int:
+        """The types named by ``type``."""
+        names = node.active.get("type")
+        if names is None:
+            return f.ANYTHING
+        if isinstance(names, str):
+            bits = f.TYPE_BITS.get(names)
+            if bits is not None:
+                return bits
+            names = [names]
+        if not isinstance(names, list):
+            raise ConstraintSyntaxError("type must be a string or a list of strings", pointer=node.at("type"))
+        bits = 0
+        for name in names:
+            known = f.TYPE_BITS.get(name) if isinstance(name, str) else None
+            if known is None:
+                raise ConstraintSyntaxError(
+                    f"unknown type {name!r}", pointer=node.at("type"), hint="the types are " + ", ".join(f.TYPE_BITS)
+                )
+            bits |= known
+        return bits
+
+    def _constants(self, node: Node) -> Formula:
+        """``type``, ``const`` and ``enum`` alone."""
+        types = self._types(node)
+        listed = self._values(node)
+        if listed is None:
+            return self.formulas.types(types)
+        if types != f.ANYTHING:
+            listed = frozenset([value for value in listed if f.type_bit(value) & types])
+        return self.formulas.values(listed)
+
+    def _values(self, node: Node) -> frozenset[Value] | None:
+        listed: frozenset[Value] | None = None
+        if "const" in node.active:
+            listed = frozenset([values.canonical(node.active["const"], node.at("const"))])
+        if "enum" in node.active:
+            choices = node.active["enum"]
+            if not isinstance(choices, list):
+                raise ConstraintSyntaxError("enum must be a list", pointer=node.at("enum"))
+            pointer = node.at("enum")
+            chosen = frozenset([values.canonical(choice, pointer) for choice in choices])
+            listed = chosen if listed is None else listed & chosen
+        return listed
+
+    def local_constants(self, node: Node) -> Formula:
+        """The part of a node that its ``type``, ``const`` and ``enum`` say."""
+        return self._constants(node)
+
+    # -- cells of a node's own keywords
+
+    def strings(self, node: Node) -> Strings:
+        active = node.active
+        if active.keys().isdisjoint(STRING):
+            return strings.ANY
+        parts: list[Strings] = []
+        low = self._size(node, "minLength") or 0
+        high = self._size(node, "maxLength")
+        if low or high is not None:
+            if high is not None and high < low:
+                return strings.NONE
+            parts.append(strings.Length(low, high))
+        if "pattern" in active:
+            source = active["pattern"]
+            if not isinstance(source, str):
+                raise ConstraintSyntaxError("pattern must be a string", pointer=node.at("pattern"))
+            self.pattern_pointers.setdefault(source, node.at("pattern"))
+            parts.append(strings.Pattern(source))
+        if "format" in active and self._format_assertion and formats.is_known(active["format"]):
+            parts.append(strings.Format(active["format"]))
+        return strings.meet(parts) if parts else strings.ANY
+
+    def numbers(self, node: Node) -> NumberCell | None:
+        active = node.active
+        kind = active.get("format")
+        if active.keys().isdisjoint(NUMBER):
+            if kind is None or not self._format_assertion:
+                return numbers.ANY
+            return self._number_format(kind) or numbers.ANY
+        low = self._number(node, "minimum")
+        high = self._number(node, "maximum")
+        low_open = high_open = False
+        exclusive = active.get("exclusiveMinimum")
+        if isinstance(exclusive, bool):
+            low_open = exclusive
+        elif exclusive is not None:
+            bound = self._number(node, "exclusiveMinimum")
+            if low is None or (bound is not None and bound >= low):
+                low, low_open = bound, True
+        exclusive = active.get("exclusiveMaximum")
+        if isinstance(exclusive, bool):
+            high_open = exclusive
+        elif exclusive is not None:
+            bound = self._number(node, "exclusiveMaximum")
+            if high is None or (bound is not None and bound <= high):
+                high, high_open = bound, True
+        divisor = self._number(node, "multipleOf")
+        if divisor is not None and divisor <= 0:
+            raise ConstraintSyntaxError("multipleOf must be greater than 0", pointer=node.at("multipleOf"))
+        cell = numbers.simplify(
+            NumberCell(low, low_open and low is not None, high, high_open and high is not None, divisor)
+        )
+        bounds = self._number_format(kind) if kind is not None and self._format_assertion else None
+        return cell if cell is None or bounds is None else numbers.meet(cell, bounds)
+
+    def _number_format(self, kind: Any) -> NumberCell | None:
+        bounds = formats.INTEGER_RANGES.get(kind) if isinstance(kind, str) else None
+        if bounds is None:
+            return None
+        low, high = bounds
+        return NumberCell(low=Fraction(low), high=Fraction(high), divisor=Fraction(1))
+
+    def arrays(self, node: Node) -> ArrayCell | None:
+        active = node.active
+        if active.keys().isdisjoint(ARRAY):
+            return self._any_array
+        true = self.formulas.true
+        prefix: tuple[Formula, ...] = ()
+        rest = true
+        items = active.get("items", True)
+        if "prefixItems" in active:
+            prefix = self._list(node, "prefixItems")
+            rest = self.child(node, items, "/items")
+        elif isinstance(items, list):
+            prefix = self._list(node, "items")
+            if "additionalItems" in active:
+                rest = self.child(node, active["additionalItems"], "/additionalItems")
+        elif items is not True:
+            rest = self.child(node, items, "/items")
+        low = self._size(node, "minItems") or 0
+        high = self._size(node, "maxItems")
+        counts: tuple[Count, ...] = ()
+        if "contains" in active:
+            wanted = self.child(node, active["contains"], "/contains")
+            least = self._size(node, "minContains")
+            counts = (Count(0, wanted, 1 if least is None else least, self._size(node, "maxContains")),)
+        unique = None
+        if "uniqueItems" in active:
+            if not isinstance(active["uniqueItems"], bool):
+                raise ConstraintSyntaxError("uniqueItems must be a boolean", pointer=node.at("uniqueItems"))
+            unique = node.at("uniqueItems") if active["uniqueItems"] else None
+        if high is not None and high < low:
+            return None
+        return ArrayCell(prefix, rest, low, high, counts, (), unique)
+
+    def evaluated_items(self, node: Node) -> tuple[int | None, Formula]:
+        """How many leading items this node's own keywords evaluate (None: all), and which values anywhere."""
+        active, false = node.active, self.formulas.false
+        items = active.get("items")
+        anywhere = false
+        if "contains" in active and node.resource.dialect.contains_evaluates:
+            anywhere = self.child(node, active["contains"], "/contains")
+        if "additionalItems" in active and isinstance(items, list):
+            return None, anywhere
+        if "prefixItems" in active:
+            return (None if "items" in active else len(active["prefixItems"])), anywhere
+        if isinstance(items, list):
+            return len(items), anywhere
+        return (None if "items" in active else 0), anywhere
+
+    def objects(self, node: Node) -> ObjectCell:
+        active = node.active
+        if active.keys().isdisjoint(OBJECT):
+            return ANY_OBJECT
+        formula = self.formula
+        resource, scope = node.resource, node.scope
+        props: dict[str, Formula] = {}
+        declared = active.get("properties")
+        if declared is not None:
+            if not isinstance(declared, dict):
+                raise ConstraintSyntaxError("properties must be an object", pointer=node.at("properties"))
+            for name, schema in declared.items():
+                props[name] = formula(schema, resource, scope, node, "/properties/" + escape(name))
+        foralls: list[tuple[Keys, Formula]] = []
+        families: list[Strings] = []
+        patterned = active.get("patternProperties")
+        if patterned is not None:
+            if not isinstance(patterned, dict):
+                raise ConstraintSyntaxError("patternProperties must be an object", pointer=node.at("patternProperties"))
+            for source, schema in patterned.items():
+                pointer = "/patternProperties/" + escape(source)
+                self.pattern_pointers.setdefault(source, node.pointer + pointer)
+                family = strings.Pattern(source)
+                families.append(family)
+                foralls.append((Keys(frozenset(), frozenset((family,))), self.child(node, schema, pointer)))
+        if "additionalProperties" in active:
+            additional = formula(active["additionalProperties"], resource, scope, node, "/additionalProperties")
+            if additional is not self.formulas.true:
+                foralls.append((Keys(frozenset(props), frozenset(families), True), additional))
+        required = active.get("required", ())
+        if required:
+            if not isinstance(required, list) or not all(isinstance(name, str) for name in required):
+                raise ConstraintSyntaxError("required must be a list of property names", pointer=node.at("required"))
+            required = tuple(dict.fromkeys(required))
+        elif not isinstance(required, (list, tuple)):
+            raise ConstraintSyntaxError("required must be a list of property names", pointer=node.at("required"))
+        low = self._size(node, "minProperties") or 0
+        high = self._size(node, "maxProperties")
+        implied = self._implied(node) if "dependentRequired" in active else ()
+        return ObjectCell(props, tuple(foralls), tuple(required), low, high, (), implied)
+
+    def _implied(self, node: Node) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        table = node.active["dependentRequired"]
+        if not isinstance(table, dict) or not all(
+            isinstance(names, list) and all(isinstance(name, str) for name in names) for names in table.values()
+        ):
+            raise ConstraintSyntaxError(
+                "dependentRequired must map property names to lists of property names",
+                pointer=node.at("dependentRequired"),
+            )
+        return tuple([(name, tuple(others)) for name, others in table.items() if others])
+
+    def evaluated_keys(self, node: Node) -> Keys:
+        """The names that this node's own keywords evaluate."""
+        active = node.active
+        if "additionalProperties" in active:
+            return EVERY_KEY
+        patterned = active.get("patternProperties", {})
+        return Keys(
+            frozenset(active.get("properties", ())),
+            frozenset([strings.Pattern(source) for source in patterned]),
+        )
+
+    # -- keyword values
+
+    def _list(self, node: Node, keyword: str) -> tuple[Formula, ...]:
+        schemas = node.active[keyword]
+        if not isinstance(schemas, list):
+            raise ConstraintSyntaxError(f"{keyword} must be a list of schemas", pointer=node.at(keyword))
+        return tuple([self.child(node, schema, f"/{keyword}/{i}") for i, schema in enumerate(schemas)])
+
+    def schemas(self, node: Node, keyword: str) -> tuple[Formula, ...]:
+        """The formulas of a keyword whose value is a list of schemas that is not empty."""
+        if not node.active[keyword]:
+            raise ConstraintSyntaxError(f"{keyword} must list at least one schema", pointer=node.at(keyword))
+        return self._list(node, keyword)
+
+    def _size(self, node: Node, keyword: str) -> int | None:
+        value = node.active.get(keyword)
+        if value is None or type(value) is int and value >= 0:
+            return value
+        if values.is_number(value):
+            exact = values.number(value, node.at(keyword))
+            if exact >= 0 and exact.denominator == 1:
+                return int(exact)
+        raise ConstraintSyntaxError(f"{keyword} must be a whole number, at least 0", pointer=node.at(keyword))
+
+    def _number(self, node: Node, keyword: str) -> Fraction | None:
+        value = node.active.get(keyword)
+        if value is None:
+            return None
+        if not values.is_number(value):
+            raise ConstraintSyntaxError(f"{keyword} must be a number", pointer=node.at(keyword))
+        return values.number(value, node.at(keyword))
+
+
+def _endless(node: Node) -> UnsupportedConstraint:
+    return UnsupportedConstraint(
+        "the reference leads back to itself without describing anything",
+        pointer=node.pointer,
+        hint="a recursive schema must pass through a property or an item",
+    )
+
+
+def _kind(value: object) -> str:
+    return {list: "a list", str: "a string", int: "a number", float: "a number", type(None): "null"}.get(
+        type(value), type(value).__name__
+    )
+
+
+def _pointer(resource: Resource, parent: Node | None, tokens: str) -> str:
+    return (parent.pointer if parent is not None else resource.prefix) + tokens

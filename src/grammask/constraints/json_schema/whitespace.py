@@ -1,0 +1,54 @@
+"""Where blanks may stand between the tokens of a JSON text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from grammask._core import Builder, Expr
+
+Whitespace = Literal["flexible", "compact", "python"]
+POLICIES: tuple[Whitespace, ...] = ("flexible", "compact", "python")
+
+MAX_BLANKS = 64
+"""Blanks in a row under the flexible policy: enough for pretty-printing, and an end to a model that loops on them."""
+
+
+class Punctuation(NamedTuple):
+    """The texts around values; ``before_value`` is part of the body of every value but the outermost."""
+
+    before_value: Expr
+    open_object: Expr
+    colon: Expr
+    comma: Expr
+    item_comma: Expr
+    close_object: Expr
+    open_array: Expr
+    close_array: Expr
+
+
+def punctuation(policy: Whitespace, builder: Builder) -> Punctuation:
+    literal, concat = builder.literal, builder.concat
+    if policy == "flexible":
+        gap = builder.repeat(builder.byte_set([(9, 10), (13, 13), (32, 32)]), 0, MAX_BLANKS)
+        return Punctuation(
+            before_value=gap,
+            open_object=concat([literal(b"{"), gap]),
+            colon=concat([gap, literal(b":")]),
+            comma=concat([gap, literal(b","), gap]),
+            item_comma=concat([gap, literal(b",")]),
+            close_object=concat([gap, literal(b"}")]),
+            open_array=literal(b"["),
+            close_array=concat([gap, literal(b"]")]),
+        )
+    comma, colon = (literal(b", "), literal(b": ")) if policy == "python" else (literal(b","), literal(b":"))
+    return Punctuation(
+        before_value=builder.epsilon,
+        open_object=literal(b"{"),
+        colon=colon,
+        comma=comma,
+        item_comma=comma,
+        close_object=literal(b"}"),
+        open_array=literal(b"["),
+        close_array=literal(b"]"),
+    )
