@@ -163,6 +163,8 @@ class ArrayAlgebra:
         rest = cell.rest
         remaining = []
         for count in counts:
+            if count.high is not None and count.low > count.high:
+                return None
             if count.formula is formulas.true:
                 low = max(low, count.start + count.low if count.low else 0)
                 if count.high is not None:

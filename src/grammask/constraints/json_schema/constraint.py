@@ -11,8 +11,8 @@ from grammask.constraints.base import Constraint
 from grammask.constraints.json_schema import whitespace as blanks
 from grammask.constraints.json_schema.arrays import ArrayAlgebra
 from grammask.constraints.json_schema.documents import Documents, DynamicScopeNeeded
-from grammask.constraints.json_schema.expansion import Expander
-from grammask.constraints.json_schema.formulas import Formulas
+from grammask.constraints.json_schema.expansion import AnnotationsNeeded, Expander
+from grammask.constraints.json_schema.formulas import STRING, Formulas
 from grammask.constraints.json_schema.keys import KeySpace
 from grammask.constraints.json_schema.lowering import Lowering
 from grammask.constraints.json_schema.objects import ObjectAlgebra
@@ -83,15 +83,18 @@ class JsonSchema(Constraint):
             UnsatisfiableConstraint: it accepts nothing.
             ConstraintTooLarge: a limit was reached.
         """
-        try:
+        track_scope = annotations = False
+        while True:
             try:
-                return self._lower(builder, track_scope=False)
+                return self._lower(builder, track_scope, annotations)
             except DynamicScopeNeeded:
-                return self._lower(builder, track_scope=True)
-        except RecursionError:
-            raise ConstraintTooLarge("the schema is nested too deeply") from None
+                track_scope = True
+            except AnnotationsNeeded:
+                annotations = True
+            except RecursionError:
+                raise ConstraintTooLarge("the schema is nested too deeply") from None
 
-    def _lower(self, builder: Builder, track_scope: bool) -> Expr:
+    def _lower(self, builder: Builder, track_scope: bool, annotations: bool) -> Expr:
         literal, value = _SPELLINGS[self.escapes]
         formulas = Formulas()
         array_algebra = ArrayAlgebra(formulas)
@@ -100,15 +103,17 @@ class JsonSchema(Constraint):
             formulas,
             format_assertion=self.format_assertion,
             any_array=array_algebra.any,
+            names=lambda formula: expander.shape(formula, STRING).strings,
         )
         languages = StringLanguages(
             builder, reader.pattern_pointers, literal_spelling=literal, value_spelling=value
         )
         keys = KeySpace(builder, languages)
         algebra = ShapeAlgebra(formulas, ObjectAlgebra(formulas, keys), array_algebra)
+        expander = Expander(reader, algebra, annotations=annotations)
         lowering = Lowering(
             builder,
-            Expander(reader, algebra),
+            expander,
             algebra,
             keys,
             languages,

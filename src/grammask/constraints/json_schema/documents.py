@@ -262,7 +262,7 @@ class Documents:
             document = _metaschema(uri)
         if document is None:
             return None
-        dialect = self._dialect(document, dialects.DEFAULT)
+        dialect = self._dialect(document, self.root.dialect)
         resource = self._add(uri, document, dialect, uri + "#")
         identifier = _identifier(document, dialect) if isinstance(document, dict) else None
         if identifier:

@@ -38,6 +38,10 @@ MAX_PROOF_DEPTH = 3
 """A proof that two branches exclude each other looks this many levels down."""
 
 
+class AnnotationsNeeded(Exception):
+    """An unevaluated* keyword was met while annotations were not being kept apart: start again with them."""
+
+
 class _Undecided(Exception):
     """A proof of disjointness came back to the definition it is for, or went too deep."""
 
@@ -45,9 +49,10 @@ class _Undecided(Exception):
 class Expander:
     """Computes shapes of formulas, each at most once."""
 
-    def __init__(self, reader: Reader, algebra: ShapeAlgebra) -> None:
+    def __init__(self, reader: Reader, algebra: ShapeAlgebra, *, annotations: bool) -> None:
         self._reader = reader
-        self.formulas: Formulas = reader.formulas
+        self._annotations = annotations
+        self.formulas = self._formulas = reader.formulas
         self._algebra = algebra
         self._definitions: dict[Formula, Formula] = {}
         self._shapes: dict[tuple[Formula, int, bool], Shape] = {}
@@ -96,7 +101,7 @@ class Expander:
                 shape = algebra.meet(shape, self.shape(arg, types, tracked))
             return shape
         shapes = [self.shape(arg, types, tracked) for arg in formula.args]
-        if not tracked or kind == "cases":
+        if not tracked or kind != "any":
             return algebra.join(shapes)
         covered = shapes[0]
         for shape in shapes[1:]:
@@ -138,7 +143,7 @@ class Expander:
         mark = (formula, False)
         self._enter(mark, node)
         try:
-            plain = self.shape(self.formulas.not_(self.definition(formula)), types)
+            plain = self.shape(self._formulas.not_(self.definition(formula)), types)
             bits = types & (f.OBJECT | f.ARRAY)
             if node.active.keys().isdisjoint(UNEVALUATED) or not bits:
                 return plain
@@ -199,7 +204,7 @@ class Expander:
 
     def _negated_local(self, node: Node, types: int) -> Shape:
         reader, algebra = self._reader, self._algebra
-        shapes = [self.shape(self.formulas.not_(reader.local_constants(node)), types)]
+        shapes = [self.shape(self._formulas.not_(reader.local_constants(node)), types)]
         if types & f.OBJECT:
             shapes.append(Shape(objects=tuple(algebra.objects.negate(reader.objects(node)))))
         if types & f.ARRAY:
@@ -233,7 +238,7 @@ class Expander:
     def _define(self, atom: Formula) -> Formula:
         node: Node = atom.payload
         active = node.active
-        formulas, reader = self.formulas, self._reader
+        formulas, reader = self._formulas, self._reader
         if active.keys().isdisjoint(IN_PLACE):
             return formulas.atom(node, atom.types, "local")
         parts: list[Formula] = []
@@ -242,7 +247,7 @@ class Expander:
             if keyword == "allOf":
                 parts.extend(reader.schemas(node, keyword))
             elif keyword == "anyOf":
-                parts.append(formulas.or_(reader.schemas(node, keyword)))
+                parts.append(self._or(reader.schemas(node, keyword), "any"))
             elif keyword == "oneOf":
                 parts.append(self._exactly_one(reader.schemas(node, keyword), atom.types))
             elif keyword == "not":
@@ -259,20 +264,21 @@ class Expander:
         return formulas.and_(parts)
 
     def _conditional(self, node: Node) -> Formula:
-        formulas, child, active = self.formulas, self._reader.child, node.active
-        if "then" not in active and "else" not in active and "unevaluatedProperties" not in node.resource.dialect.keywords:
-            return formulas.true
+        formulas, child, active = self._formulas, self._reader.child, node.active
         test = child(node, active["if"], "/if")
         then = child(node, active["then"], "/then") if "then" in active else formulas.true
         otherwise = child(node, active["else"], "/else") if "else" in active else formulas.true
-        return formulas.or_(
-            [formulas.and_([test, then]), formulas.and_([formulas.not_(test), otherwise])], kind="cases"
-        )
+        return self._or([formulas.and_([test, then]), formulas.and_([formulas.not_(test), otherwise])], "cases")
+
+    def _or(self, branches: Sequence[Formula], kind: str) -> Formula:
+        if self._annotations:
+            return self._formulas.branches(branches, kind)
+        return self._formulas.or_(branches)
 
     def _dependent(self, node: Node, keyword: str, table: Any) -> list[Formula]:
         if not isinstance(table, dict):
             raise ConstraintSyntaxError(f"{keyword} must be an object", pointer=node.at(keyword))
-        formulas, reader = self.formulas, self._reader
+        formulas, reader = self._formulas, self._reader
         parts = []
         for name, schema in table.items():
             tokens = f"/{keyword}/{escape(name)}"
@@ -285,22 +291,20 @@ class Expander:
             if wanted is formulas.true:
                 continue
             present = self._made_local(node, {"type": "object", "required": [name]}, tokens)
-            parts.append(
-                formulas.or_([formulas.not_(present), formulas.and_([present, wanted])], kind="cases")
-            )
+            parts.append(self._or([formulas.not_(present), formulas.and_([present, wanted])], "cases"))
         return parts
 
     def _made_local(self, node: Node, keywords: dict[str, Any], tokens: str) -> Formula:
         """A formula of keywords that the compiler made up; the node's dialect need not know them."""
         made = Node(keywords, keywords, node.resource, node.scope, node, tokens)
-        return self.formulas.atom(made, f.OBJECT if "type" in keywords else f.ANYTHING, "local")
+        return self._formulas.atom(made, f.OBJECT if "type" in keywords else f.ANYTHING, "local")
 
     def _exactly_one(self, branches: Sequence[Formula], types: int) -> Formula:
-        formulas = self.formulas
+        formulas = self._formulas
         if len(branches) == 1:
             return branches[0]
         if self._told_apart(branches):
-            return formulas.or_(branches, kind="cases")
+            return self._or(branches, "cases")
         if self._proof_depth >= MAX_PROOF_DEPTH:
             raise _Undecided
         kept = [branch for branch in branches if branch is not formulas.false]
@@ -320,7 +324,7 @@ class Expander:
             formulas.and_([branch, *[formulas.not_(other) for other in overlaps.get(i, ())]])
             for i, branch in enumerate(kept)
         ]
-        return formulas.or_(cases, kind="cases")
+        return self._or(cases, "cases")
 
     def _told_apart(self, branches: Sequence[Formula]) -> bool:
         """Whether all branches are objects that require one property with constants of their own, or have own types."""
@@ -369,7 +373,7 @@ class Expander:
 
     def is_void(self, formula: Formula) -> bool:
         """Whether no instance satisfies a formula, as far as a look a few levels down can prove it."""
-        if formula is self.formulas.false or formula in self._void:
+        if formula is self._formulas.false or formula in self._void:
             return True
         if formula.kind in ("types", "values") or self._proof_depth >= MAX_PROOF_DEPTH:
             return False
@@ -406,6 +410,8 @@ class Expander:
 
     def _with_unevaluated(self, atom: Formula, types: int) -> Shape:
         """The shape of an atom with unevaluatedProperties or unevaluatedItems; its cells cover everything."""
+        if not self._annotations:
+            raise AnnotationsNeeded
         node: Node = atom.payload
         active, reader, algebra = node.active, self._reader, self._algebra
         shape = self.shape(self.definition(atom), types, tracked=True)
@@ -424,15 +430,15 @@ class Expander:
             value = reader.child(node, active["unevaluatedItems"], "/unevaluatedItems")
             laid = []
             for item in arrays:
-                end, anywhere = item.evaluated or (0, self.formulas.false)
+                end, anywhere = item.evaluated or (0, self._formulas.false)
                 if end is not None:
-                    true = self.formulas.true
-                    own_items = ArrayCell((true,) * end, self.formulas.or_([anywhere, value]))
+                    true = self._formulas.true
+                    own_items = ArrayCell((true,) * end, self._formulas.or_([anywhere, value]))
                     both_items = algebra.arrays.meet(item, own_items)
                     if both_items is None:
                         continue
                     item = both_items
-                laid.append(item.with_evaluated((None, self.formulas.false)))
+                laid.append(item.with_evaluated((None, self._formulas.false)))
             arrays = tuple(laid)
         return Shape(shape.null, shape.booleans, shape.numbers, shape.strings, objects, arrays)
 

@@ -66,7 +66,7 @@ IDN_EMAIL = (
 
 # RFC 3986 appendix A and RFC 3987 section 2.2.
 _PERCENT = "%[0-9A-Fa-f]{2}"
-_UNRESERVED = "0-9A-Za-z._~-"
+_UNRESERVED = "0-9A-Za-z._~\\-"
 _SUBDELIMS = "!$&'()*+,;="
 _PLANES = "".join(f"{chr(plane << 16)}-{chr((plane << 16) + 0xFFFD)}" for plane in range(1, 14))
 _UCSCHAR = f"\u00a0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef{_PLANES}\U000e1000-\U000efffd"
@@ -76,7 +76,7 @@ _IPVFUTURE = f"[vV][0-9A-Fa-f]+\\.[{_UNRESERVED}{_SUBDELIMS}:]+"
 
 def _uri_patterns(extra: str, private: str) -> tuple[str, str]:
     """(absolute with optional fragment, also relative) references, with more unreserved characters."""
-    unreserved = _UNRESERVED.replace("-", "\\-") + extra
+    unreserved = _UNRESERVED + extra
     pchar = f"(?:[{unreserved}{_SUBDELIMS}:@]|{_PERCENT})"
     segment_no_colon = f"(?:[{unreserved}{_SUBDELIMS}@]|{_PERCENT})+"
     userinfo = f"(?:[{unreserved}{_SUBDELIMS}:]|{_PERCENT})*"

@@ -46,8 +46,8 @@ class Formula:
 
     Attributes:
         kind: ``atom`` (payload: a Node), ``local`` (the Node without its in-place applicators), ``values`` (a frozenset of
-            Value), ``types`` (a bit set), ``not`` (args[0] is an atom, local or values), ``and``, ``or``, ``cases`` (an
-            ``or`` of which each case stands for itself: annotations never come from two cases at once).
+            Value), ``types`` (a bit set), ``not`` (args[0] is an atom, local or values), ``and``, ``or``; and, where annotations
+            matter, ``any`` (an ``or`` whose branches contribute theirs together) and ``cases`` (one at a time).
         types: bit set of the types that an instance may have (an upper bound).
     """
 
@@ -118,7 +118,7 @@ class Formulas:
             return self.types(ANYTHING & ~formula.payload)
         if kind == "and":
             return self.or_([self.not_(arg) for arg in formula.args])
-        if kind in ("or", "cases"):
+        if kind in ("or", "any", "cases"):
             return self.and_([self.not_(arg) for arg in formula.args])
         return Formula("not", None, (formula,), ANYTHING)
 
@@ -160,21 +160,19 @@ class Formulas:
         for part in parts:
             if negations.get(part) in parts:
                 return self.false
-        absorbed = [
-            part for part in parts if part.kind in ("or", "cases") and any(option in parts for option in part.args)
-        ]
+        absorbed = [part for part in parts if part.kind == "or" and any(option in parts for option in part.args)]
         for part in absorbed:
             del parts[part]
         return self._combine("and", tuple(parts), types)
 
-    def or_(self, args: Iterable[Formula], kind: str = "or") -> Formula:
-        """The disjunction; with kind "cases" no instance is meant to draw annotations from two arguments."""
+    def or_(self, args: Iterable[Formula]) -> Formula:
+        """The disjunction."""
         parts: dict[Formula, None] = {}
         bits = 0
         types = 0
         values: frozenset[Value] = frozenset()
         for arg in args:
-            for part in arg.args if arg.kind == kind else (arg,):
+            for part in arg.args if arg.kind == "or" else (arg,):
                 types |= part.types
                 if part.kind == "types":
                     bits |= part.payload
@@ -195,12 +193,20 @@ class Formulas:
         if len(parts) == 1:
             return next(iter(parts))
         negations = self._negations
-        if kind == "or" and any(negations.get(part) in parts for part in parts):
+        if any(negations.get(part) in parts for part in parts):
             return self.true
         absorbed = [part for part in parts if part.kind == "and" and any(option in parts for option in part.args)]
         for part in absorbed:
             del parts[part]
-        return self._combine(kind, tuple(parts), types)
+        return self._combine("or", tuple(parts), types)
+
+    def branches(self, args: Iterable[Formula], kind: str) -> Formula:
+        """A disjunction that keeps its branches apart, since each may contribute annotations."""
+        parts = tuple(dict.fromkeys([arg for arg in args if arg is not self.false]))
+        types = 0
+        for part in parts:
+            types |= part.types
+        return self._combine(kind, parts, types) if parts else self.false
 
     def _combine(self, kind: str, args: tuple[Formula, ...], types: int) -> Formula:
         if len(args) == 1:

@@ -5,6 +5,7 @@ Malformed keywords are errors: a schema that cannot be read is never quietly wea
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -29,9 +30,21 @@ _VALUE_KEYWORDS = frozenset({"type", "const", "enum"})
 
 
 class Reader:
-    """Turns places of the documents into formulas and cells."""
+    """Turns places of the documents into formulas and cells.
 
-    def __init__(self, documents: Documents, formulas: Formulas, *, format_assertion: bool, any_array: ArrayCell) -> None:
+    names: the strings that satisfy a formula (for propertyNames).
+    """
+
+    def __init__(
+        self,
+        documents: Documents,
+        formulas: Formulas,
+        *,
+        format_assertion: bool,
+        any_array: ArrayCell,
+        names: Callable[[Formula], Strings],
+    ) -> None:
+        self.names = names
         self.documents = documents
         self.formulas = formulas
         self._format_assertion = format_assertion
@@ -313,6 +326,10 @@ class Reader:
             additional = formula(active["additionalProperties"], resource, scope, node, "/additionalProperties")
             if additional is not self.formulas.true:
                 foralls.append((Keys(frozenset(props), frozenset(families), True), additional))
+        if "propertyNames" in active:
+            allowed = self.names(self.child(node, active["propertyNames"], "/propertyNames"))
+            if allowed != strings.ANY:
+                foralls.append((_outside(allowed), self.formulas.false))
         required = active.get("required", ())
         if required:
             if not isinstance(required, list) or not all(isinstance(name, str) for name in required):
@@ -378,6 +395,15 @@ class Reader:
         if not values.is_number(value):
             raise ConstraintSyntaxError(f"{keyword} must be a number", pointer=node.at(keyword))
         return values.number(value, node.at(keyword))
+
+
+def _outside(allowed: Strings) -> Keys:
+    """The names that are not among some strings."""
+    if isinstance(allowed, strings.Only):
+        return Keys(allowed.texts, frozenset(), True)
+    if isinstance(allowed, strings.Except):
+        return Keys(allowed.texts, frozenset())
+    return Keys(frozenset(), frozenset((allowed,)), True)
 
 
 def _endless(node: Node) -> UnsupportedConstraint:
