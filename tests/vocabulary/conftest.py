@@ -11,6 +11,26 @@ import pytest
 
 from grammask.engine.vocabulary import Vocabulary
 
+CORPUS = {
+    "hebrew": "שלום עולם! בְּרֵאשִׁית בָּרָא אֱלֹהִים, ״מסמך״ מס׳ 12 — תודה רבה.",
+    "persian": "می\u200cخواهم کتاب\u200cهایم را بخوانم؛ نمی\u200cدانم «چه» می\u200cشود. ۱۲۳۴ ريال",
+    "turkish": "İstanbul'da ıslak ağaç, çığ düştü; ŞÖFÖR GÜLÜMSEDİ. Iğdır, I ı İ i",
+    "chinese": "今天天气很好，我们去公园吧。「引号」与『书名』：䶮、𠮷野家、㐂。",
+    "french": "L’été dernier, « Noël » à la crèche : œuf, garçon, où ? Ça coûte 12 345,67 €…",
+    "english": "The quick brown fox doesn't jump; it's 3.14159 o'clock -- \"quoted\".\n\n\tNext   line  ",
+    "code": "def f(x: int) -> dict[str, int]:\n    return {'a\\u00e9': x ** 2, \"b\": 0xFF}  # λ\r\n\tif x && y {}",
+    "json": '{"name": "Zoë", "tags": ["a", "b\\n"], "n": -1.5e+10, "nested": {"x": null, "y": [true, false, {}]}}',
+    "emoji": "👨\u200d👩\u200d👧\u200d👦 🏳️\u200d🌈 🇹🇷🇮🇷🇮🇱 👍🏽 ❤️ 🧑🏿\u200d🚀 ☺ 1️⃣",
+    "controls": "\x00\x01\x07\x1b[0m\x7f\x85\u2028\u2029\ufeff\ufffd\U0010ffff\u200b\u200d\u200e",
+    "spaces": " a  b   c    d        e\t\tf\n\n\ng \n h\r\n\u00a0\u3000 ",
+}
+
+
+@pytest.fixture(scope="session")
+def corpus() -> dict[str, str]:
+    """Text in many scripts, with joiners, code, emoji, controls and white space; composed (NFC) as Qwen writes it."""
+    return {**CORPUS, "everything": "\n".join(CORPUS.values())}
+
 
 @pytest.fixture(scope="session")
 def real_vocabulary(tokenizer_path: Callable[[str], Path]) -> Callable[[str], Vocabulary]:

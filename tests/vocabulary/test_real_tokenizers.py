@@ -16,20 +16,6 @@ REAL = ("llama3_1", "qwen3", "gptoss", "gemma3", "deepseek_v3", "smollm2")
 
 BYTE_LEVEL = ("qwen3", "smollm2")
 
-CORPUS = {
-    "hebrew": "שלום עולם! בְּרֵאשִׁית בָּרָא אֱלֹהִים, ״מסמך״ מס׳ 12 — תודה רבה.",
-    "persian": "می\u200cخواهم کتاب\u200cهایم را بخوانم؛ نمی\u200cدانم «چه» می\u200cشود. ۱۲۳۴ ريال",
-    "turkish": "İstanbul'da ıslak ağaç, çığ düştü; ŞÖFÖR GÜLÜMSEDİ. Iğdır, I ı İ i",
-    "chinese": "今天天气很好，我们去公园吧。「引号」与『书名』：䶮、𠮷野家、㐂。",
-    "french": "L’été dernier, « Noël » à la crèche : œuf, garçon, où ? Ça coûte 12 345,67 €…",
-    "english": "The quick brown fox doesn't jump; it's 3.14159 o'clock -- \"quoted\".\n\n\tNext   line  ",
-    "code": "def f(x: int) -> dict[str, int]:\n    return {'a\\u00e9': x ** 2, \"b\": 0xFF}  # λ\r\n\tif x && y {}",
-    "json": '{"name": "Zoë", "tags": ["a", "b\\n"], "n": -1.5e+10, "nested": {"x": null, "y": [true, false, {}]}}',
-    "emoji": "👨\u200d👩\u200d👧\u200d👦 🏳️\u200d🌈 🇹🇷🇮🇷🇮🇱 👍🏽 ❤️ 🧑🏿\u200d🚀 ☺ 1️⃣",
-    "controls": "\x00\x01\x07\x1b[0m\x7f\x85\u2028\u2029\ufeff\ufffd\U0010ffff\u200b\u200d\u200e",
-    "spaces": " a  b   c    d        e\t\tf\n\n\ng \n h\r\n\u00a0\u3000 ",
-}
-
 
 @pytest.fixture(scope="module", params=REAL)
 def real(
@@ -43,15 +29,14 @@ def real(
     return real_vocabulary(request.param), library
 
 
-def test_tokens_of_a_corpus_spell_it(real: tuple[Vocabulary, Any]) -> None:
+def test_tokens_of_a_corpus_spell_it(real: tuple[Vocabulary, Any], corpus: dict[str, str]) -> None:
     vocabulary, tokenizer = real
-    for language, text in {**CORPUS, "everything": "\n".join(CORPUS.values())}.items():
+    for language, text in corpus.items():
         ids = tokenizer.encode(text, add_special_tokens=False).ids
         pieces = [vocabulary.token_bytes(token_id) for token_id in ids]
         assert None not in pieces, language
         assert b"".join(pieces) == text.encode(), language
         assert vocabulary.decode(ids) == text.encode(), language
-        assert vocabulary.encode(text) == ids, language
 
 
 def test_each_token_is_what_the_library_decodes(real: tuple[Vocabulary, Any]) -> None:
@@ -68,11 +53,9 @@ def test_special_tokens_are_those_of_the_library(real: tuple[Vocabulary, Any]) -
     vocabulary, tokenizer = real
     expected = {t.content: i for i, t in tokenizer.get_added_tokens_decoder().items() if t.special}
     assert vocabulary.special_tokens == expected
-    for name, token_id in expected.items():
+    for token_id in expected.values():
         assert vocabulary.token_bytes(token_id) is None
         assert vocabulary.is_special(token_id)
-        assert not set(vocabulary.encode(f"a{name}b")) & set(expected.values())
-        assert vocabulary.decode(vocabulary.encode(f"a{name}b")) == f"a{name}b".encode()
 
 
 def test_text_of_random_sequences(real: tuple[Vocabulary, Any]) -> None:
@@ -155,34 +138,10 @@ def test_size_may_cut_off_special_tokens(tokenizer_path: Callable[[str], Path]) 
 def test_plain_added_tokens_are_text(real_vocabulary: Callable[[str], Vocabulary]) -> None:
     vocabulary = real_vocabulary("qwen3")
     assert vocabulary.token_bytes(151657) == b"<tool_call>"
-    assert vocabulary.encode("<tool_call>") == [151657]
     deepseek = real_vocabulary("deepseek_v3")
     assert deepseek.token_bytes(128803) == "<｜User｜>".encode()
     gemma = real_vocabulary("gemma3")
     assert gemma.token_bytes(4) == b"<mask>"
-
-
-@pytest.mark.parametrize("text", ["e\u0301", "A\u030a", "\u1100\u1161", "\u2126 ohm"])
-def test_encode_spells_text_that_a_normalizer_would_change(
-    text: str, real_vocabulary: Callable[[str], Vocabulary]
-) -> None:
-    """Qwen composes characters (NFC) before it encodes; a forced text must stay as it is."""
-    vocabulary = real_vocabulary("qwen3")
-    assert vocabulary.decode(vocabulary.encode(text)) == text.encode()
-
-
-def test_metaspace_character_is_not_a_space(real_vocabulary: Callable[[str], Vocabulary]) -> None:
-    """Gemma writes spaces as U+2581; the character itself can only be spelled with byte tokens."""
-    vocabulary = real_vocabulary("gemma3")
-    ids = vocabulary.encode("a▁b")
-    assert vocabulary.decode(ids) == "a▁b".encode()
-    assert [vocabulary.token_bytes(i) for i in ids[1:4]] == [b"\xe2", b"\x96", b"\x81"]
-
-
-def test_encode_of_bytes_that_end_inside_a_character(real_vocabulary: Callable[[str], Vocabulary]) -> None:
-    vocabulary = real_vocabulary("llama3_1")
-    for data in ("שלום".encode()[:-1], b"\xf0\x9f\x91", b"abc \xff def", b""):
-        assert vocabulary.decode(vocabulary.encode(data)) == data
 
 
 def test_fingerprint_depends_on_content_not_on_the_source(tokenizer_path: Callable[[str], Path]) -> None:
@@ -203,44 +162,3 @@ def test_gguf_of_a_real_model_equals_its_tokenizer_file(real_vocabulary: Callabl
     assert gguf.source == "gguf"
     assert gguf.eos_token_ids == [2, 0]
     assert gguf.fingerprint == real_vocabulary("smollm2").fingerprint
-
-
-def test_tiktoken_encoding_of_the_same_ranks(real_vocabulary: Callable[[str], Vocabulary]) -> None:
-    tiktoken = pytest.importorskip("tiktoken")
-    original = real_vocabulary("llama3_1")
-    encoding = tiktoken.Encoding(
-        name="llama3_1",
-        pat_str=(
-            r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
-            r"|\s*[\r\n]+|\s+(?!\S)|\s+"
-        ),
-        mergeable_ranks={original.token_bytes(i): i for i in range(128_000)},
-        special_tokens=original.special_tokens,
-    )
-    vocabulary = Vocabulary.from_tiktoken(encoding)
-    assert vocabulary.fingerprint == original.fingerprint
-    for text in [*CORPUS.values(), "say <|eot_id|> aloud"]:
-        assert vocabulary.encode(text) == original.encode(text)
-        assert vocabulary.decode(vocabulary.encode(text)) == text.encode()
-
-
-def test_transformers_tokenizer_of_the_same_file(tokenizer_path: Callable[[str], Path]) -> None:
-    transformers = pytest.importorskip("transformers")
-    path = tokenizer_path("smollm2")
-    tokenizer = transformers.PreTrainedTokenizerFast(
-        tokenizer_file=str(path), eos_token="<|im_end|>", additional_special_tokens=["<|im_start|>"]
-    )
-    vocabulary = Vocabulary.from_transformers(tokenizer, 49_280)
-    assert vocabulary.size == 49_280
-    assert vocabulary.padding_rows == list(range(49_152, 49_280))
-    assert vocabulary.eos_token_ids == [2]
-    same = Vocabulary.from_tokenizers(path, size=49_280, eos_token_ids=2)
-    assert vocabulary.fingerprint == same.fingerprint
-    for text in CORPUS.values():
-        assert vocabulary.encode(text) == tokenizer.encode(text, add_special_tokens=False)
-    tokenizer.add_tokens(["<plain>"])
-    tokenizer.add_special_tokens({"additional_special_tokens": ["<apart>"]})
-    grown = Vocabulary.from_transformers(tokenizer)
-    assert grown.size == 49_154
-    assert grown.token_bytes(49_152) == b"<plain>"
-    assert grown.special_tokens["<apart>"] == 49_153

@@ -178,11 +178,17 @@ def test_greedy_takes_the_longest_token(longer: list[bytes], text: bytes) -> Non
         at += longest
 
 
-@pytest.mark.parametrize("text", [b"abx", "é", b"\xd7\xd7\x00"])
-def test_greedy_without_tokens_for_the_text(text: str | bytes) -> None:
+@pytest.mark.parametrize(("text", "at"), [(b"abx", 2), ("é", 0), (b"\xd7\xd7\x00", 2), (b"</s>", 0), (b"bc", 0)])
+def test_greedy_without_tokens_for_the_text(text: str | bytes, at: int) -> None:
     vocabulary = Vocabulary.from_tokens(TOKENS, eos_token_ids=[5])
-    with pytest.raises(ValueError, match=r"no token|cannot be spelled"):
+    with pytest.raises(VocabularyError, match=f"no token fits at byte {at} of the text"):
         vocabulary.encode(text)
+
+
+def test_lone_surrogates_are_no_text() -> None:
+    vocabulary = Vocabulary.from_tokens(TOKENS, eos_token_ids=[5])
+    with pytest.raises(UnicodeEncodeError):
+        vocabulary.encode("a\ud800")
 
 
 def test_native_is_built_once_by_many_threads() -> None:

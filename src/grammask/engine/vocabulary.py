@@ -16,6 +16,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -271,7 +272,7 @@ class Vocabulary:
 
             with self._lock:
                 if self._native is None:
-                    tokens = [self.token_bytes(token_id) for token_id in range(self.size)]
+                    tokens = [self._data[start:end] or None for start, end in pairwise(self._offsets.tolist())]
                     self._native = _core.Vocabulary(tokens, list(self._eos), self.size)
         return self._native
 
@@ -312,7 +313,8 @@ class Vocabulary:
         that cannot be loaded is reported with a RuntimeWarning.
 
         Raises:
-            ValueError: the text holds lone surrogates, or the vocabulary has no tokens for some of its bytes.
+            VocabularyError: after some of the bytes, no token fits.
+            ValueError: the text holds lone surrogates.
         """
         data = text.encode() if isinstance(text, str) else bytes(text)
         if not data:
@@ -333,9 +335,18 @@ class Vocabulary:
         """Tokens that spell exactly these bytes, each the longest that fits.
 
         Raises:
-            ValueError: the text holds lone surrogates, or the vocabulary has no tokens for some of its bytes.
+            VocabularyError: after some of the bytes, no token fits.
+            ValueError: the text holds lone surrogates.
         """
-        return self.native.tokenize_greedy(text.encode() if isinstance(text, str) else bytes(text))
+        data = text.encode() if isinstance(text, str) else bytes(text)
+        ids = self.native.tokenize_greedy(data)
+        spelled = len(self.decode(ids))
+        if spelled < len(data):
+            raise VocabularyError(
+                f"no token fits at byte {spelled} of the text: {data[spelled : spelled + 16]!r}",
+                hint="a vocabulary that can spell every text has a token for each of the 256 bytes",
+            )
+        return ids
 
     def memory_bytes(self) -> dict[str, int]:
         """Memory by part, in bytes; the native parts are there once it is built."""
