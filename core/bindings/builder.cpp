@@ -238,6 +238,28 @@ void bind_builder(nb::module_& m) {
            },
            "members"_a, nb::kw_only(), "open"_a, "colon"_a, "comma"_a, "close"_a, "min_members"_a = 0, "max_members"_a = nb::none(),
            "ordered"_a = true, "obligations"_a = 0, "dependencies"_a = std::vector<std::pair<uint32_t, std::vector<uint32_t>>>{})
+      .def("unique_array",
+           [](Builder& b, ExprId item, ExprId open, ExprId comma, ExprId close, const std::vector<ExprId>& prefix, uint64_t min_items,
+              std::optional<uint64_t> max_items) {
+             return b.with([&](ExprPool&) {
+               b.check(prefix);
+               for (const ExprId e : {item, open, comma, close}) b.check(e);
+               return b.arena().unique_array({prefix, item, open, comma, close, count_limit(min_items), count_limit(max_items)});
+             });
+           },
+           "item"_a, nb::kw_only(), "open"_a, "comma"_a, "close"_a, "prefix"_a = std::vector<ExprId>{}, "min_items"_a = 0,
+           "max_items"_a = nb::none())
+      .def("memo_get",
+           [](Builder& b, const std::string& key) -> std::optional<ExprId> {
+             return b.with([&](ExprPool&) -> std::optional<ExprId> {
+               const ExprId* e = b.arena().memo(key);
+               return e ? std::optional<ExprId>(*e) : std::nullopt;
+             });
+           },
+           "key"_a)
+      .def("memo_set",
+           [](Builder& b, std::string key, ExprId e) { b.with([&](ExprPool&) { b.check(e), b.arena().set_memo(std::move(key), e); }); },
+           "key"_a, "e"_a)
       .def("is_empty", [](Builder& b, ExprId e) { return b.with([&](ExprPool& p) { return b.check(e), !p.alive(e); }); }, "e"_a)
       .def("is_nullable", [](Builder& b, ExprId e) { return b.with([&](ExprPool& p) { return b.check(e), p.nullable(e); }); }, "e"_a)
       .def("count_words",

@@ -31,6 +31,93 @@ ExprId Arena::object(ObjectSpec spec) {
   return pool_.frame(static_cast<uint32_t>(frames_.size() - 1), ObjectFrame::kStart);
 }
 
+ExprId Arena::unique_array(UniqueArraySpec spec) {
+  auto frame = std::make_unique<UniqueArrayFrame>(*this, static_cast<uint32_t>(frames_.size()), std::move(spec));
+  UniqueArrayFrame& made = *frame;
+  frames_.push_back(std::move(frame));
+  const auto index = static_cast<uint32_t>(frames_.size() - 1);
+  return made.possible() ? pool_.frame(index, UniqueArrayFrame::kStart) : ExprPool::kEmptyId;
+}
+
+ExprId Arena::inlined(ExprId e, bool& final) {
+  if (!pool_.has(e, ExprPool::kLetters)) return e;
+  const Expr n = pool_.node(e);
+  std::vector<ExprId> parts;
+  switch (n.kind) {
+    case Kind::kRule:
+      if (!rules_[n.a].defined) {
+        final = false;
+        return e;
+      }
+      return rules_[n.a].body;
+    case Kind::kCall: return inlined(n.a, final);
+    case Kind::kRepeat: return pool_.repeat(inlined(n.a, final), n.b, n.c);
+    case Kind::kConcat: {
+      ExprId x = e;
+      for (; pool_.node(x).kind == Kind::kConcat; x = pool_.node(x).b) parts.push_back(inlined(pool_.node(x).a, final));
+      parts.push_back(inlined(x, final));
+      return pool_.concat(parts);
+    }
+    case Kind::kUnion:
+      for (const ExprId c : pool_.children(e)) parts.push_back(inlined(c, final));
+      return pool_.unite(parts);
+    case Kind::kFrame: {
+      const auto* frame = dynamic_cast<const ObjectFrame*>(frames_[n.a].get());
+      if (!frame || has_real_families(*frame)) return e;
+      ObjectSpec spec = frame->spec();
+      for (ObjectMember& m : spec.members) {
+        for (auto& v : m.values) {
+          // A recursive value keeps its call: inlining it once would not end.
+          if (pool_.node(v.value).kind != Kind::kRule) v.value = inlined(v.value, final);
+        }
+      }
+      return object(std::move(spec));
+    }
+    default: return e;
+  }
+}
+
+bool Arena::has_real_families(const ObjectFrame& frame) const {
+  for (const ObjectMember& m : frame.spec().members) {
+    if (m.family && !m.values.empty()) return true;
+  }
+  return false;
+}
+
+bool Arena::has_real_letters(ExprId e) {
+  if (!pool_.has(e, ExprPool::kLetters)) return false;
+  const Expr& n = pool_.node(e);
+  std::vector<ExprId> parts;
+  switch (n.kind) {
+    case Kind::kConcat: return has_real_letters(n.a) || has_real_letters(n.b);
+    case Kind::kRepeat:
+    case Kind::kComplement: return has_real_letters(n.a);
+    case Kind::kUnion:
+    case Kind::kIntersection:
+      for (const ExprId c : pool_.children(e)) {
+        if (has_real_letters(c)) return true;
+      }
+      return false;
+    case Kind::kFrame: {
+      const auto* frame = dynamic_cast<const ObjectFrame*>(frames_[n.a].get());
+      if (!frame || has_real_families(*frame)) return true;
+      frame->mentioned(parts);
+      for (const ExprId v : parts) {
+        if (has_real_letters(v)) return true;
+      }
+      return false;
+    }
+    default: return true;
+  }
+}
+
+ExprId Arena::unless_repeated(ExprId key, std::string_view text, ExprId e) {
+  const Expr& n = pool_.node(key);
+  if (!frames_[n.a]->repeats(n.b, text)) return e;
+  const ExprId rest = pool_.intersect(e, pool_.complement(ExprPool::kEpsilonId));
+  return pool_.alive(rest) ? rest : ExprPool::kEmptyId;
+}
+
 ExprId Arena::characters(const CodePointRanges& ranges, Spelling spelling) {
   std::string key(1, static_cast<char>(spelling));
   key.append(reinterpret_cast<const char*>(ranges.data()), ranges.size() * sizeof(ranges[0]));
@@ -98,7 +185,9 @@ bool Arena::productive(ExprId e, std::unordered_map<ExprId, bool>& memo) {
       break;
     case Kind::kFrame: {
       const auto* object = dynamic_cast<const ObjectFrame*>(frames_[n.a].get());
-      result = !object || object->possible_if([&](ExprId v) { return productive(v, memo); });
+      const auto* unique = dynamic_cast<const UniqueArrayFrame*>(frames_[n.a].get());
+      if (object) result = object->possible_if([&](ExprId v) { return productive(v, memo); });
+      if (unique) result = unique->possible_if([&](ExprId v) { return productive(v, memo); });
       break;
     }
     default: {
@@ -152,6 +241,11 @@ ExprId Arena::rewrite(ExprId e, std::unordered_map<ExprId, ExprId>& memo,
           for (auto& v : m.values) v.value = rewrite(v.value, memo, pending);
         }
         result = object(std::move(spec));
+      } else if (const auto* unique = dynamic_cast<const UniqueArrayFrame*>(frames_[n.a].get())) {
+        UniqueArraySpec spec = unique->spec();
+        for (ExprId& item : spec.prefix) item = rewrite(item, memo, pending);
+        spec.item = rewrite(spec.item, memo, pending);
+        result = unique_array(std::move(spec));
       }
       break;
     }
@@ -308,6 +402,7 @@ const State& Arena::build_state(ExprId e) {
     l.rest = rest;
     l.key = n.kind == Kind::kKey;
     l.vague = l.key && frames_[n.a]->vague(n.b);
+    l.checked = l.key && frames_[n.a]->checked(n.b, n.c);
     l.body = n.kind == Kind::kRule ? rules_[n.a].body : pool_.letter_body(letter);
     l.start = start_bytes(letter);
     s.letters.push_back(l);

@@ -9,6 +9,7 @@
 
 #include "grammar/frame.hpp"
 #include "grammar/object_frame.hpp"
+#include "grammar/unique_array_frame.hpp"
 #include "regular/characters.hpp"
 #include "regular/expr.hpp"
 
@@ -31,6 +32,7 @@ struct Letter {
   ByteSet start;     // bytes a word of the letter may start with (a superset)
   bool key = false;  // a captured key
   bool vague = false;  // a captured key of a frame state that misses a text: its exact body is unknown
+  bool checked = false;  // a captured key that must not repeat an earlier one and whose body cannot say so
 };
 
 struct SpecialToken {
@@ -82,6 +84,18 @@ class Arena final : public FrameExpander {
   void define(ExprId rule, ExprId body);
   const Rule& rule(ExprId rule) const { return rules_[pool_.node(rule).a]; }
   ExprId object(ObjectSpec spec);
+  ExprId unique_array(UniqueArraySpec spec);
+  // e with its calls replaced by what they call, as far as possible; `final` turns false if that depends on rules that
+  // are not defined yet.
+  ExprId inlined(ExprId e, bool& final);
+  // Whether calls, rules, tokens or keys can occur in words of e (frames of plain members are free of them).
+  bool has_real_letters(ExprId e);
+  // What the owners of this arena keep across constraints, by name.
+  ExprId* memo(const std::string& key) {
+    const auto it = memo_.find(key);
+    return it == memo_.end() ? nullptr : &it->second;
+  }
+  void set_memo(std::string key, ExprId e) { memo_[std::move(key)] = e; }
   // A character class, built once for each (ranges, spelling).
   ExprId characters(const CodePointRanges& ranges, Spelling spelling);
   template <typename MakeFrame>
@@ -103,6 +117,8 @@ class Arena final : public FrameExpander {
   State& mutable_state(ExprId e) { return const_cast<State&>(state(e)); }
   // The continuation after a captured key.
   ExprId after_key(ExprId key, std::optional<std::string_view> text);
+  // A checked key that is complete with this text: the expression without the empty word if it repeats an earlier key.
+  ExprId unless_repeated(ExprId key, std::string_view text, ExprId e);
 
   size_t memory_bytes() const;
   uint32_t state_count() const { return static_cast<uint32_t>(states_.size()); }
@@ -120,6 +136,7 @@ class Arena final : public FrameExpander {
   const uint8_t* intern_classes(const std::array<uint8_t, 256>& classes);
   ExprId without_nullable_letters(ExprId e);
   bool derives_nothing(ExprId letter);
+  bool has_real_families(const ObjectFrame& frame) const;
   ByteSet start_bytes(ExprId e);
   void collect_rules(ExprId e, std::vector<uint32_t>& rules);
   bool productive(ExprId e, std::unordered_map<ExprId, bool>& memo);
@@ -132,6 +149,7 @@ class Arena final : public FrameExpander {
   std::vector<std::unique_ptr<State>> states_;
   std::unordered_map<std::string, std::unique_ptr<std::array<uint8_t, 256>>> classes_;
   std::unordered_map<std::string, ExprId> character_classes_;
+  std::unordered_map<std::string, ExprId> memo_;
   std::vector<std::unique_ptr<LocalMask>> masks_;
   size_t state_bytes_ = 0;
   size_t mask_bytes_ = 0;

@@ -25,6 +25,15 @@ class Frame {
   // text is nullopt while masks are computed for many possible texts at once: the state it leads to is then *vague*.
   virtual ExprId after_key(uint32_t state, uint32_t family, std::optional<std::string_view> text) = 0;
   virtual bool vague(uint32_t state) const = 0;
+  // Whether a complete key must be asked for repeats() before it may return, because key_body alone cannot tell.
+  virtual bool checked(uint32_t state, uint32_t family) {
+    (void)state, (void)family;
+    return false;
+  }
+  virtual bool repeats(uint32_t state, std::string_view text) {
+    (void)state, (void)text;
+    return false;
+  }
   // Expressions this frame calls, for checks and rewriting over rules.
   virtual void mentioned(std::vector<ExprId>& out) const = 0;
   virtual size_t memory_bytes() const = 0;
@@ -43,6 +52,7 @@ class TextList {
   uint32_t add(uint32_t list, uint32_t family, std::string_view text);
   ExprId all(uint32_t list) const { return nodes_[list].all; }
   uint32_t count(uint32_t list, uint32_t family) const;
+  bool has(uint32_t list, std::string_view text) const;
   size_t memory_bytes() const { return nodes_.size() * (sizeof(Node) + 96); }
 
  private:

@@ -23,6 +23,13 @@ uint32_t TextList::count(uint32_t list, uint32_t family) const {
   return n;
 }
 
+bool TextList::has(uint32_t list, std::string_view text) const {
+  for (; list; list = nodes_[list].previous) {
+    if (nodes_[list].text == text) return true;
+  }
+  return false;
+}
+
 ObjectFrame::ObjectFrame(ExprPool& pool, uint32_t index, ObjectSpec spec)
     : pool_(pool), index_(index), spec_(std::move(spec)), texts_(pool) {
   if (spec_.obligations > kMaxObligations) {

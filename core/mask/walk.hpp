@@ -16,11 +16,12 @@ class Walker {
   explicit Walker(Stepper& stepper) : stepper_(stepper) {}
 
   template <typename Visit>
-  void walk(const Trie& trie, std::span<const Thread> start, Visit visit, std::vector<uint32_t>* returns = nullptr) {
+  void walk(const Trie& trie, std::span<const Thread> start, Visit visit, std::vector<uint32_t>* returns = nullptr,
+            uint32_t root = 0) {
     levels_.clear();
     threads_.assign(start.begin(), start.end());
     if (trie.empty() || start.empty()) return;
-    levels_.push_back({trie.first_child[0], trie.first_child[0] + trie.child_count[0], 0,
+    levels_.push_back({trie.first_child[root], trie.first_child[root] + trie.child_count[root], 0,
                        static_cast<uint32_t>(threads_.size()), stepper_.stack().mark()});
     const size_t base_text = stepper_.text().size();
     while (!levels_.empty()) {

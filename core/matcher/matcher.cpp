@@ -129,47 +129,77 @@ std::vector<uint32_t> Matcher::forced_tokens() {
   return compiled_->vocabulary->tokenize_greedy(forced_bytes(65536), true);
 }
 
+namespace {
+
+void add_tokens(const Trie& trie, uint32_t node, uint32_t* out) {
+  for (uint32_t k = trie.token_begin[node]; k < trie.token_begin[node + 1]; ++k) {
+    out[trie.tokens[k] / 32] |= 1u << (trie.tokens[k] % 32);
+  }
+}
+
+}  // namespace
+
 void Matcher::add_mask(const Thread& thread, uint32_t* out, int depth) {
   const Stack::Mark mark = stepper_.stack().mark();
   Thread t = thread;
   // Where calling a letter is all a state can do, look inside the call: its mask is shared by everyone who calls it.
   for (const State* s = &stepper_.arena().state(t.expr); s->only_letter >= 0; s = &stepper_.arena().state(t.expr)) {
     const Letter& l = s->letters[static_cast<size_t>(s->only_letter)];
-    if (l.vague) break;
-    if (l.rest != ExprPool::kEpsilonId || l.key) {
-      t.node = stepper_.stack().push(l.rest, t.node, l.key ? l.letter : 0, static_cast<uint32_t>(stepper_.text().size()));
-    }
+    if (l.vague || l.checked) break;
+    if (l.rest != ExprPool::kEpsilonId || l.key) t.node = stepper_.call(l, t.node);
     t.expr = l.body;
+  }
+  const Trie& trie = compiled_->vocabulary->trie();
+  if (stepper_.stack().node(t.node).checked) {
+    // Whether the key may be closed depends on its whole text: nothing to share.
+    Walker(stepper_).walk(trie, {&t, 1}, [&](uint32_t x) { add_tokens(trie, x, out); });
+    stepper_.stack().truncate(mark);
+    return;
   }
   const LocalMask& local = local_mask(stepper_.arena(), *compiled_->vocabulary, t.expr);
   local.add_inside_to(out);
-  const Stack::Node& node = stepper_.stack().node(t.node);
-  if (node.edge != Stack::kNone) {
+  if (stepper_.stack().node(t.node).edge != Stack::kNone) {
+    std::vector<Thread> below;
     if (local.returns_at_once && depth > 0) {
-      std::vector<Thread> below;
       stepper_.returned(t, below);
       for (const Thread& b : below) add_mask(b, out, depth - 1);
     }
-    if (!local.remainders.empty()) {
-      const auto set_tokens = [&](const Trie& trie, uint32_t x) {
-        for (uint32_t k = trie.token_begin[x]; k < trie.token_begin[x + 1]; ++k) {
-          out[trie.tokens[k] / 32] |= 1u << (trie.tokens[k] % 32);
-        }
-      };
-      Walker walker(stepper_);
-      std::vector<Thread> below;
-      stepper_.vague_keys = true;
-      stepper_.met_vague_key = false;
-      stepper_.returned(t, below);
-      walker.walk(local.remainders, below, [&](uint32_t x) { set_tokens(local.remainders, x); });
-      stepper_.vague_keys = false;
-      if (stepper_.met_vague_key) {
-        // The tokens themselves hold whole keys: walk them with their texts. Rare, so from the root of the trie.
-        walker.walk(compiled_->vocabulary->trie(), {&t, 1}, [&](uint32_t x) { set_tokens(compiled_->vocabulary->trie(), x); });
-      }
-    }
+    if (!local.remainders.empty()) add_remainders(t, local, out);
   }
   stepper_.stack().truncate(mark);
+}
+
+void Matcher::add_remainders(const Thread& t, const LocalMask& local, uint32_t* out) {
+  const Stack::Mark mark = stepper_.stack().mark();
+  Walker walker(stepper_);
+  std::vector<Thread> below;
+  stepper_.vague_keys = true;
+  stepper_.met_vague_key = false;
+  stepper_.returned(t, below);
+  const bool all_equal = walk_vaguely(walker, local, below, out);
+  stepper_.vague_keys = false;
+  stepper_.stack().truncate(mark);
+  if (all_equal) return;
+  // The frames below want to know what exactly was read before the remainder: take the tokens one prefix at a time.
+  const Trie& trie = compiled_->vocabulary->trie();
+  const size_t length = stepper_.text().size();
+  for (const uint32_t x : local.returns_at) {
+    stepper_.text() += trie.path(x);
+    below.clear();
+    stepper_.returned(t, below);
+    walker.walk(trie, below, [&](uint32_t y) { add_tokens(trie, y, out); }, nullptr, x);
+    stepper_.text().resize(length);
+    stepper_.stack().truncate(mark);
+  }
+}
+
+// Walks the remainders without the texts before them. False if a text would have mattered; out is then unchanged.
+bool Matcher::walk_vaguely(Walker& walker, const LocalMask& local, const std::vector<Thread>& below, uint32_t* out) {
+  allowed_.clear();
+  walker.walk(local.remainders, below, [&](uint32_t x) { allowed_.push_back(x); });
+  if (stepper_.met_vague_key) return false;
+  for (const uint32_t x : allowed_) add_tokens(local.remainders, x, out);
+  return true;
 }
 
 void Matcher::fill_mask(uint32_t* out) {

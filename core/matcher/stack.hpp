@@ -25,15 +25,16 @@ class Stack {
     uint32_t edge = kNone;
     ExprId key = 0;      // the letter, if the frame is a captured key
     uint32_t start = 0;  // where its text starts
+    bool checked = false;  // the key may have to be refused once complete
   };
   struct Mark {
     uint32_t nodes, edges;
   };
 
   Stack() { nodes_.push_back({}); }
-  uint32_t push(ExprId rest, uint32_t parent, ExprId key = 0, uint32_t start = 0) {
+  uint32_t push(ExprId rest, uint32_t parent, ExprId key = 0, uint32_t start = 0, bool checked = false) {
     edges_.push_back({rest, parent, kNone});
-    nodes_.push_back({static_cast<uint32_t>(edges_.size() - 1), key, start});
+    nodes_.push_back({static_cast<uint32_t>(edges_.size() - 1), key, start, checked});
     return static_cast<uint32_t>(nodes_.size() - 1);
   }
   // Another caller of a node made at the current position. False if it was known.

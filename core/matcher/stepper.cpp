@@ -13,6 +13,24 @@ ExprId Stepper::after_return(const Stack::Node& node, ExprId rest) {
   return arena_.pool().concat(next, rest);
 }
 
+uint32_t Stepper::push(const Letter& l, uint32_t parent) {
+  if (!l.key) return stack_.push(l.rest, parent);
+  return stack_.push(l.rest, parent, l.letter, static_cast<uint32_t>(text_.size()), l.checked);
+}
+
+ExprId Stepper::checked(ExprId next, uint32_t node, uint8_t byte) {
+  if (!arena_.state(next).nullable) return next;
+  if (vague_keys) {
+    met_vague_key = true;
+    return next;
+  }
+  const Stack::Node& n = stack_.node(node);
+  std::string text = text_.substr(n.start);
+  text.push_back(static_cast<char>(byte));
+  const std::lock_guard lock(arena_.mutex());
+  return arena_.unless_repeated(n.key, text, next);
+}
+
 // Whether `byte` could do anything in the frames below (a superset).
 bool Stepper::may_continue(ExprId rest, uint32_t parent, uint8_t byte, int depth) {
   const State& s = arena_.state(rest);
@@ -51,6 +69,13 @@ Stepper::Result Stepper::step_one(Thread& thread, uint8_t byte) {
     }
     if (act == Act::kNext) {
       thread = {s.argument(byte), node};
+      if (stack_.node(node).checked) {
+        thread.expr = checked(thread.expr, node, byte);
+        if (thread.expr == ExprPool::kEmptyId) {
+          stack_.truncate(mark);
+          return Result::kDead;
+        }
+      }
       return Result::kOne;
     }
     const Letter& l = s.letters[s.argument(byte)];
@@ -61,7 +86,7 @@ Stepper::Result Stepper::step_one(Thread& thread, uint8_t byte) {
     }
     // A call that nothing follows returns straight to the frame below.
     if (l.rest != ExprPool::kEpsilonId || l.key) {
-      node = stack_.push(l.rest, node, l.key ? l.letter : 0, static_cast<uint32_t>(text_.size()));
+      node = push(l, node);
     }
     expr = l.body;
     fresh = true;
@@ -101,7 +126,7 @@ void Stepper::close(std::span<const Thread> threads, Consume consume, Enter ente
       if (known != called_.end()) {
         stack_.add_edge(known->second, l.rest, thread.node);
       } else {
-        const uint32_t n = stack_.push(l.rest, thread.node, l.key ? l.letter : 0, static_cast<uint32_t>(text_.size()));
+        const uint32_t n = push(l, thread.node);
         called_.emplace_back(l.letter, n);
         add(l.body, n, true);
       }
@@ -121,7 +146,8 @@ void Stepper::step_set(std::span<const Thread> threads, uint8_t byte, std::vecto
   close(
       threads,
       [&](const State& s, uint32_t node) {
-        const ExprId next = s.next[s.class_of[byte]];
+        ExprId next = s.next[s.class_of[byte]];
+        if (next != ExprPool::kEmptyId && stack_.node(node).checked) next = checked(next, node, byte);
         if (next == ExprPool::kEmptyId) return;
         const Thread t{next, node};
         if (std::find(out.begin() + static_cast<std::ptrdiff_t>(before), out.end(), t) == out.end()) out.push_back(t);

@@ -45,6 +45,8 @@ class Stepper {
   void special_tokens(std::span<const Thread> threads, std::vector<uint32_t>& out);
   // Whether the thread may return through the bottom of its stack without reading more.
   bool may_finish(const Thread& thread);
+  // Calls a letter from `parent`: the new frame's node.
+  uint32_t call(const Letter& letter, uint32_t parent) { return push(letter, parent); }
   // The threads after this frame returns now.
   void returned(const Thread& thread, std::vector<Thread>& out);
   // A superset of the bytes that may come next.
@@ -60,6 +62,9 @@ class Stepper {
     Thread thread;
     bool fresh;  // called at this position: may not return yet
   };
+  uint32_t push(const Letter& letter, uint32_t parent);
+  // What is left of `next` in a frame whose key is complete with the text and this byte.
+  ExprId checked(ExprId next, uint32_t node, uint8_t byte);
   ExprId after_return(const Stack::Node& node, ExprId rest);
   bool may_continue(ExprId rest, uint32_t parent, uint8_t byte, int depth);
   bool may_finish(const Thread& thread, std::vector<uint32_t>& visited);

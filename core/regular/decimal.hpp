@@ -16,18 +16,18 @@ namespace grammask {
 // Texts with an exponent. How a mantissa of unlimited length compares with an exponent of unlimited size is not a
 // regular question, so where the answer depends on it the mantissa is limited. With R = kExponentReach, a text with an
 // exponent belongs to the language when its value is in the set and
-//   - its mantissa is zero, or the set is restricted by sign at most: nothing else is asked;
-//   - there are other bounds, but no multiple: the first nonzero digit of the mantissa stands among the R digits before
-//     the point, or has at most R zeros between the point and itself;
+//   - its mantissa is zero, or there is no multiple and on this side of zero no bound but zero: nothing else is asked;
+//   - there is another bound, but no multiple: the first nonzero digit of the mantissa is at most the R-th before the
+//     point, or has at most R zeros between the point and itself;
 //   - there is a multiple (`integer` is one): as before, and the mantissa has at most R digits from that first nonzero
 //     digit to its end.
 // The exponent itself is never limited. Texts without an exponent are never limited either.
 struct DecimalSpec {
   // Decimal texts of the JSON grammar, such as "-12.5" or "1e-3".
-  std::optional<std::string> minimum, maximum;
+  std::optional<std::string> minimum = std::nullopt, maximum = std::nullopt;
   bool exclusive_minimum = false, exclusive_maximum = false;
   // A positive decimal text: the value is a whole multiple of it.
-  std::optional<std::string> multiple_of;
+  std::optional<std::string> multiple_of = std::nullopt;
   // The value is whole: 1.0 and 1.50e1 are.
   bool integer = false;
   // False leaves out every text with an exponent.

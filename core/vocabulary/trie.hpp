@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -17,6 +18,8 @@ struct Trie {
   std::vector<uint32_t> tokens;
 
   uint32_t size() const { return static_cast<uint32_t>(byte.size()); }
+  // The bytes that lead to a node.
+  std::string path(uint32_t node) const;
   bool empty() const { return byte.empty(); }
   size_t memory_bytes() const {
     return first_child.capacity() * 4 + child_count.capacity() * 2 + byte.capacity() + token_begin.capacity() * 4 +

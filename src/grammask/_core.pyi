@@ -146,10 +146,18 @@ class Builder:
         open: Expr,
         comma: Expr,
         close: Expr,
+        prefix: Sequence[Expr] = (),
         min_items: int = 0,
         max_items: int | None = None,
     ) -> Expr:
-        """A JSON array whose items are pairwise different as JSON values (1 equals 1.0, key order ignored)."""
+        """A JSON array whose items are pairwise different as JSON values (1 equals 1.0, key order ignored).
+
+        prefix: items by position; ``item`` is for those after them (``empty`` for none).
+        """
+
+    # -- what constraints over one vocabulary keep for each other (format automata, the rule for any JSON value ...)
+    def memo_get(self, key: str) -> Expr | None: ...
+    def memo_set(self, key: str, e: Expr) -> None: ...
 
     # -- questions
     def is_empty(self, e: Expr) -> bool: ...

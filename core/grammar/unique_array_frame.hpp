@@ -1,0 +1,79 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "grammar/frame.hpp"
+
+// JSON arrays whose items are pairwise different values.
+//
+// An item is a captured text. The next item is (item) minus every spelling of the values so far, so where the items form
+// a regular language, the mask is exact: an array of unique booleans that needs a third item is never begun. Items that
+// recurse or hold free keys cannot be subtracted; for those an item that repeats a value cannot be closed
+// (Frame::repeats, asked by the stepper), so the text must go another way.
+//
+// Tests: tests/core/test_unique_arrays.py.
+
+namespace grammask {
+
+struct UniqueArraySpec {
+  std::vector<ExprId> prefix;  // items by position
+  ExprId item = 0;             // the others; kEmptyId if there are none
+  ExprId open = 0, comma = 0, close = 0;
+  uint32_t min_items = 0;
+  uint32_t max_items = ExprPool::kUnbounded;
+};
+
+class Arena;
+
+class UniqueArrayFrame final : public Frame {
+ public:
+  static constexpr uint32_t kStart = 0;
+
+  UniqueArrayFrame(Arena& arena, uint32_t index, UniqueArraySpec spec);
+
+  const UniqueArraySpec& spec() const { return spec_; }
+  // Whether any array satisfies the specification.
+  bool possible();
+  // The same as far as only the productivity of items is concerned.
+  bool possible_if(const std::function<bool(ExprId)>& productive) const;
+
+  ExprId expand(uint32_t state) override;
+  ExprId key_body(uint32_t state, uint32_t family) override;
+  ExprId after_key(uint32_t state, uint32_t family, std::optional<std::string_view> text) override;
+  bool vague(uint32_t state) const override { return states_[state].vague; }
+  bool checked(uint32_t state, uint32_t family) override;
+  bool repeats(uint32_t state, std::string_view text) override;
+  void mentioned(std::vector<ExprId>& out) const override;
+  size_t memory_bytes() const override;
+
+ private:
+  enum class Phase : uint8_t { kStart, kFirst, kNext };
+  struct State {
+    Phase phase = Phase::kStart;
+    bool vague = false;
+    uint32_t count = 0;   // items so far, clipped where nothing can notice
+    uint32_t values = 0;  // TextList of canonical values
+    ExprId spellings = ExprPool::kEmptyId;  // of all values so far
+  };
+  uint32_t intern(const State& s);
+  State after(const State& s) const;
+  uint32_t family_at(uint32_t count) const;
+  ExprId item_of(uint32_t family) const;
+  ExprId body_of(uint32_t family);
+  uint64_t count_values(ExprId e, uint64_t limit);
+  ExprId spellings(const struct JsonText& value);
+
+  Arena& arena_;
+  ExprPool& pool_;
+  const uint32_t index_;
+  UniqueArraySpec spec_;
+  TextList values_;
+  std::vector<ExprId> bodies_;  // per family: the item as one expression, 0 until made
+  std::vector<State> states_;
+  std::unordered_map<std::string, uint32_t> state_index_;
+};
+
+}  // namespace grammask
