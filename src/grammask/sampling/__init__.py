@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from grammask.sampling.batch import sample_batch
 from grammask.sampling.errors import SamplingError, SamplingWarning
+from grammask.sampling.explanation import Explanation, StageReport, explain
 from grammask.sampling.order import PRESETS, STAGES, Order
 from grammask.sampling.report import SampledToken, SamplingSummary, StepReport, TokenLogprob
 from grammask.sampling.sampler import Sampler
@@ -15,6 +16,7 @@ __all__ = [
     "GREEDY_TEMPERATURE",
     "PRESETS",
     "STAGES",
+    "Explanation",
     "Order",
     "SampledToken",
     "Sampler",
@@ -23,8 +25,10 @@ __all__ = [
     "SamplingError",
     "SamplingSummary",
     "SamplingWarning",
+    "StageReport",
     "StepReport",
     "StopStrings",
     "TokenLogprob",
+    "explain",
     "sample_batch",
 ]

@@ -44,7 +44,7 @@ def sample_batch(
     tokens = [None if forced is None else forced[row] for row in range(rows)]
     sampled: list[SampledToken | None] = [None] * rows
     if backend == "torch" or (backend == "auto" and _on_accelerator(logits)):
-        free = [row for row in range(rows) if tokens[row] is None]
+        free = [row for row in range(rows) if tokens[row] is None and _fits(logits[row], states[row], row_masks[row])]
         for row, token in zip(free, _sample_in_torch(logits, states, row_masks, free), strict=True):
             sampled[row] = token
     return [
@@ -58,6 +58,14 @@ def _sample_row(logits: Logits, state: SamplerState, mask: Mask | None, forced: 
         return state.sampler.sample(logits, state, mask, forced)
     except ValueError as error:
         raise type(error)(f"row {row}: {error}") from error
+
+
+def _fits(logits: Logits, state: SamplerState, mask: Mask | None) -> bool:
+    """Whether a row can go with others; one that cannot is refused by ``Sampler.sample``, which says why."""
+    size = state.sampler.vocab_size
+    return tuple(logits.shape) == (size,) and (
+        mask is None or (tuple(mask.shape) == ((size + 31) // 32,) and str(mask.dtype) in ("int32", "torch.int32"))
+    )
 
 
 def _on_accelerator(logits: Logits | Sequence[Logits]) -> bool:

@@ -152,7 +152,7 @@ class Candidates:
     def top_p(self, p: float) -> Candidates:
         """The smallest set of most likely tokens that has at least probability p; never empty."""
         weights = self.weights
-        return self.keep(smallest_prefix(-self.logits.astype(np.float64), weights, p * float(weights.sum())))
+        return self.keep(smallest_prefix(-self.logits, weights, p * float(weights.sum())))
 
     def min_p(self, p: float) -> Candidates:
         """Tokens at least p times as likely as the most likely one."""
@@ -206,7 +206,7 @@ def _largest(values: FloatArray, k: int, ties: Ties) -> IndexArray:
     return np.sort(np.concatenate((above, equal[: k - len(above)])))
 
 
-def smallest_prefix(keys: DoubleArray, weights: DoubleArray, target: float) -> IndexArray:
+def smallest_prefix(keys: FloatArray | DoubleArray, weights: DoubleArray, target: float) -> IndexArray:
     """The shortest prefix, in ascending order of key, whose weights sum to at least ``target``; at least one position.
 
     Equal keys count in order of position. The boundary is bracketed by doubling a width above the smallest key, then
@@ -251,7 +251,9 @@ def smallest_prefix(keys: DoubleArray, weights: DoubleArray, target: float) -> I
     return np.sort(np.concatenate((np.flatnonzero(keys < bound), cut)))
 
 
-def _sorted_prefix(keys: DoubleArray, weights: DoubleArray, positions: IndexArray, target: float) -> IndexArray:
+def _sorted_prefix(
+    keys: FloatArray | DoubleArray, weights: DoubleArray, positions: IndexArray, target: float
+) -> IndexArray:
     ordered = positions[np.argsort(keys[positions], kind="stable")]
     count = int(np.searchsorted(np.cumsum(weights[ordered]), target)) + 1
     return ordered[:count]

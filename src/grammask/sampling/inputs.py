@@ -59,20 +59,17 @@ def unpack_mask(mask: Mask, vocab_size: int) -> NDArray[np.bool_]:
         ValueError: not int32 [(vocab_size + 31) // 32].
     """
     words = mask if isinstance(mask, np.ndarray) else mask.detach().cpu().numpy()
-    if words.dtype not in (np.int32, np.uint32) or words.shape != ((vocab_size + 31) // 32,):
+    if words.dtype != np.int32 or words.shape != ((vocab_size + 31) // 32,):
         expected = f"int32 [{(vocab_size + 31) // 32}] for {vocab_size} tokens"
         raise ValueError(f"the mask is {words.dtype} {tuple(words.shape)}: use {expected}")
     little = np.ascontiguousarray(words).astype("<i4", copy=False)
     return np.unpackbits(little.view(np.uint8), bitorder="little", count=vocab_size).view(np.bool_)
 
 
-def _from_torch(tensor: torch.Tensor) -> NDArray[Any]:
-    import torch
-
-    if not isinstance(tensor, torch.Tensor):
+def _from_torch(tensor: torch.Tensor) -> FloatArray:
+    if not hasattr(tensor, "detach"):
         raise ValueError(f"logits are a {type(tensor).__name__}: use a numpy array or a torch tensor")
-    tensor = tensor.detach()
-    if tensor.dtype in (torch.bfloat16, torch.float16):
-        tensor = tensor.float()
-    array: NDArray[Any] = tensor.cpu().numpy()
-    return array
+    if not tensor.is_floating_point():
+        raise ValueError(f"logits have dtype {tensor.dtype}: use floating-point numbers")
+    row: FloatArray = tensor.detach().float().cpu().numpy()
+    return row

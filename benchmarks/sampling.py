@@ -1,0 +1,161 @@
+"""Time of one decoding step's sampling, beside transformers' warpers, in one run.
+
+    OMP_NUM_THREADS=1 python benchmarks/sampling.py [--vocabulary 128256] [--batch 1 16] [--steps 60] [--json FILE]
+
+Both sides get the same float32 logits in main memory and must return a token. grammask's step includes its report
+(nucleus, entropy, and the mask's mass where there is one); transformers' step is the processors that ``generate`` would
+build, softmax and multinomial, as in its sampling loop. Calls alternate, so that a busy machine slows both.
+
+Two kinds of logits: ``peaked`` imitates a language model (a few candidates above a heavy tail: the entropy is about
+1.5 nats), ``flat`` is Gaussian noise with a nucleus of thousands, the worst case for selecting instead of sorting.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grammask.sampling import Sampler, Sampling, sample_batch
+
+SETTINGS: dict[str, dict[str, Any]] = {
+    "temperature": {"temperature": 0.8},
+    "top_k": {"temperature": 0.8, "top_k": 50},
+    "top_p": {"temperature": 0.8, "top_p": 0.95},
+    "top_k + top_p": {"temperature": 0.8, "top_k": 50, "top_p": 0.95},
+    "min_p": {"temperature": 1.2, "min_p": 0.05},
+    "typical_p": {"typical_p": 0.9},
+    "repetition + top_p": {"temperature": 0.8, "top_p": 0.95, "repetition_penalty": 1.1},
+    "mask 2 % + top_p": {"temperature": 0.8, "top_p": 0.95},
+    "mask 96 % + top_p": {"temperature": 0.8, "top_p": 0.95},
+}
+PROMPT = 1000
+"""Tokens of prompt, for penalties."""
+
+
+def logits_of(kind: str, rows: int, size: int, generator: np.random.Generator) -> NDArray[np.float32]:
+    """float32 [rows, size]."""
+    noise = generator.standard_normal((rows, size))
+    if kind == "flat":
+        return (3 * noise).astype(np.float32)
+    ranks = np.arange(1, size + 1)
+    ladder = -1.6 * np.log(ranks) - 0.0002 * np.minimum(ranks, 20_000)
+    scores = np.stack([generator.permutation(ladder) for _ in range(rows)]) + 0.3 * noise
+    return (scores + 12).astype(np.float32)
+
+
+def allowed_of(name: str, rows: int, size: int, generator: np.random.Generator) -> NDArray[np.bool_] | None:
+    """Which tokens a mask allows, bool [rows, size], for the settings that have one."""
+    if not name.startswith("mask"):
+        return None
+    return generator.random((rows, size)) < int(name.split()[1]) / 100
+
+
+def transformers_step(
+    sampling: Sampling, logits: NDArray[np.float32], prompts: NDArray[np.int64], allowed: NDArray[np.bool_] | None
+) -> Callable[[], Any]:
+    """One step as transformers' sampling loop does it."""
+    import torch
+    from transformers.generation import logits_process as processors
+
+    chain = processors.LogitsProcessorList()
+    if sampling.repetition_penalty != 1:
+        chain.append(processors.RepetitionPenaltyLogitsProcessor(sampling.repetition_penalty))
+    if sampling.temperature != 1:
+        chain.append(processors.TemperatureLogitsWarper(sampling.temperature))
+    if sampling.top_k:
+        chain.append(processors.TopKLogitsWarper(sampling.top_k))
+    if sampling.top_p:
+        chain.append(processors.TopPLogitsWarper(sampling.top_p))
+    if sampling.min_p:
+        chain.append(processors.MinPLogitsWarper(sampling.min_p))
+    if sampling.typical_p:
+        chain.append(processors.TypicalLogitsWarper(sampling.typical_p))
+    scores, ids = torch.from_numpy(logits), torch.from_numpy(prompts)
+    blocked = None if allowed is None else torch.from_numpy(~allowed)
+
+    def step() -> Any:
+        masked = scores if blocked is None else scores.masked_fill(blocked, -float("inf"))
+        probabilities = torch.softmax(chain(ids, masked), dim=-1)
+        return torch.multinomial(probabilities, 1).squeeze(1).tolist()
+
+    return step
+
+
+def grammask_step(
+    sampling: Sampling, logits: NDArray[np.float32], prompts: NDArray[np.int64], allowed: NDArray[np.bool_] | None
+) -> Callable[[], Any]:
+    """One step of grammask."""
+    sampler = Sampler(sampling, logits.shape[1])
+    states = [sampler.start(prompt, request=row) for row, prompt in enumerate(prompts.tolist())]
+    masks = None
+    if allowed is not None:
+        padded = np.zeros((len(allowed), -(-allowed.shape[1] // 32) * 32), dtype=np.bool_)
+        padded[:, : allowed.shape[1]] = allowed
+        masks = np.packbits(padded, axis=1, bitorder="little").view(np.int32)
+
+    def step() -> Any:
+        return [token.token_id for token in sample_batch(logits, states, masks)]
+
+    return step
+
+
+def measure(steps: int, sides: dict[str, Callable[[], Any]]) -> dict[str, NDArray[np.float64]]:
+    """Microseconds of each call, the sides taking turns."""
+    times: dict[str, list[float]] = {name: [] for name in sides}
+    gc.disable()
+    for turn in range(steps + 3):
+        for name, side in sides.items():
+            start = time.perf_counter()
+            side()
+            if turn >= 3:
+                times[name].append((time.perf_counter() - start) * 1e6)
+    gc.enable()
+    return {name: np.array(values) for name, values in times.items()}
+
+
+def main() -> None:
+    """Measure and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--vocabulary", type=int, default=128_256)
+    parser.add_argument("--batch", type=int, nargs="+", default=[1, 16])
+    parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--json", type=Path, help="write all figures to this file")
+    arguments = parser.parse_args()
+    results = []
+    print("| logits | batch | settings | grammask p50 / p95 µs | transformers p50 / p95 µs | ratio of medians |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    for kind in ("peaked", "flat"):
+        for rows in arguments.batch:
+            generator = np.random.default_rng(rows)
+            logits = logits_of(kind, rows, arguments.vocabulary, generator)
+            prompts = generator.integers(0, arguments.vocabulary, (rows, PROMPT))
+            for name, settings in SETTINGS.items():
+                sampling = Sampling(seed=0, **settings)
+                allowed = allowed_of(name, rows, arguments.vocabulary, generator)
+                steps = max(10, arguments.steps // (1 if rows == 1 else 4))
+                sides = {
+                    "grammask": grammask_step(sampling, logits, prompts, allowed),
+                    "transformers": transformers_step(sampling, logits, prompts, allowed),
+                }
+                times = measure(steps, sides)
+                ours, theirs = (np.percentile(times[side], [50, 95]) for side in ("grammask", "transformers"))
+                cells = (kind, rows, name, "{:,.0f} / {:,.0f}".format(*ours), "{:,.0f} / {:,.0f}".format(*theirs))
+                print("| " + " | ".join(map(str, cells)) + f" | {theirs[0] / ours[0]:.1f} |", flush=True)
+                results.append(
+                    {"logits": kind, "batch": rows, "settings": name, "vocabulary": arguments.vocabulary}
+                    | {side: {"p50": p[0], "p95": p[1]} for side, p in (("grammask", ours), ("transformers", theirs))}
+                )
+    if arguments.json:
+        arguments.json.write_text(json.dumps(results, indent=1))
+
+
+if __name__ == "__main__":
+    main()
