@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -22,7 +23,7 @@ def cut_text(draw: st.DrawFn) -> tuple[str, list[bytes]]:
     text = draw(st.text(alphabet="ab\nשé👩‍🚀", max_size=20))
     data = text.encode()
     cuts = sorted(draw(st.sets(st.integers(0, len(data)), max_size=8)) | {0, len(data)})
-    return text, [data[low:high] for low, high in zip(cuts, cuts[1:])]
+    return text, [data[low:high] for low, high in pairwise(cuts)]
 
 
 @given(cut_text())

@@ -10,10 +10,14 @@ import typer
 
 from grammask.cli import check, explain, generate, tokens
 
+EPILOG = """
+Exit status: 0 success; 1 not valid; 2 wrong usage; 3 the constraint cannot be enforced; 4 model or tokenizer trouble;
+5 the output was cut before it was complete; 130 interrupted. Standard output carries the result alone.
+"""
+
 app = typer.Typer(
     help="Language-model output that is well-formed by construction.",
-    epilog="Exit status: 0 success; 1 not valid; 2 wrong usage; 3 the constraint cannot be enforced; 4 model or "
-    "tokenizer trouble; 5 the output was cut before it was complete; 130 interrupted. Standard output carries the result alone.",
+    epilog=EPILOG,
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",

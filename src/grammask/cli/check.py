@@ -14,18 +14,21 @@ from grammask.cli.constraints import (
     ConstraintOptions,
     GrammarOption,
     JsonOption,
+    PropertyOrder,
     PropertyOrderOption,
     RegexOption,
     SchemaOption,
     TypeOption,
+    Whitespace,
+    WhitespaceOption,
 )
 from grammask.cli.exit_codes import ExitCode
 from grammask.cli.inputs import text_argument
 from grammask.cli.places import Place, describe_bytes, quote
 
 if TYPE_CHECKING:
+    from grammask._core import Matcher
     from grammask.constraints.base import Constraint
-    from grammask.engine import Matcher
 
 EXAMPLES = """
 Examples:
@@ -107,7 +110,8 @@ def check(
     choice: ChoiceOption = None,
     grammar: GrammarOption = None,
     any_json: JsonOption = False,
-    property_order: PropertyOrderOption = "schema",
+    property_order: PropertyOrderOption = PropertyOrder.SCHEMA,
+    whitespace: WhitespaceOption = Whitespace.FLEXIBLE,
     input_path: Annotated[
         str | None,
         typer.Option(
@@ -119,7 +123,7 @@ def check(
     """Tell whether a text is valid; if not, at which byte it goes wrong and what was expected there."""
     with errors_as_exit_codes():
         constraint = ConstraintOptions(
-            schema, type_name, regex, choice or [], grammar, any_json, property_order
+            schema, type_name, regex, choice or [], grammar, any_json, property_order, whitespace
         ).require()
         verdict = check_text(constraint, text_argument(text, input_path, what="text"))
         typer.echo(json.dumps(verdict.as_json(), ensure_ascii=False) if as_json else str(verdict))

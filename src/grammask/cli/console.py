@@ -36,7 +36,7 @@ class UsageError(Exception):
 def errors_as_exit_codes() -> Iterator[None]:
     """Turns the errors that a user can act on into a message and an exit status. Programming errors pass through."""
     from grammask.engine.errors import ConstraintError
-    from grammask.engine.tokenizers.table import VocabularyError
+    from grammask.engine.vocabulary import VocabularyError
     from grammask.models.errors import ModelError
     from grammask.sampling.errors import SamplingError
 

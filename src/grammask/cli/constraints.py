@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -54,12 +55,36 @@ GrammarOption = Annotated[
     typer.Option("--grammar", metavar="FILE", help="Grammar: a .gbnf or .lark file.", rich_help_panel=PANEL),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Any JSON value.", rich_help_panel=PANEL)]
+
+
+class PropertyOrder(str, Enum):
+    """In which order the members of objects may come."""
+
+    SCHEMA = "schema"
+    ANY = "any"
+
+
+class Whitespace(str, Enum):
+    """Where blanks may stand in JSON."""
+
+    FLEXIBLE = "flexible"
+    COMPACT = "compact"
+    PYTHON = "python"
+
+
 PropertyOrderOption = Annotated[
-    str,
+    PropertyOrder,
     typer.Option(
         "--property-order",
-        metavar="schema|any",
         help="For --schema: members in the order that the schema lists them, or in any order.",
+        rich_help_panel=PANEL,
+    ),
+]
+WhitespaceOption = Annotated[
+    Whitespace,
+    typer.Option(
+        "--whitespace",
+        help="For --schema: blanks wherever JSON allows them, nowhere, or one after each comma and colon.",
         rich_help_panel=PANEL,
     ),
 ]
@@ -75,7 +100,8 @@ class ConstraintOptions:
     choices: list[str] = field(default_factory=list)
     grammar: Path | None = None
     json: bool = False
-    property_order: str = "schema"
+    property_order: PropertyOrder = PropertyOrder.SCHEMA
+    whitespace: Whitespace = Whitespace.FLEXIBLE
 
     def resolve(self) -> Any:
         """The Constraint, the Python type, or None if no option was given.
@@ -98,8 +124,6 @@ class ConstraintOptions:
         ]
         if len(given) > 1:
             raise UsageError(f"{' and '.join(given)} exclude each other: give one constraint")
-        if self.property_order not in ("schema", "any"):
-            raise UsageError(f"--property-order must be schema or any, not {self.property_order!r}")
         if self.type_name is not None:
             return import_type(self.type_name)
         return self._constraint()
@@ -120,7 +144,11 @@ class ConstraintOptions:
         import grammask
 
         if self.schema is not None:
-            return grammask.JsonSchema(load_schema(self.schema), property_order=self.property_order)
+            return grammask.JsonSchema(
+                load_schema(self.schema),
+                property_order=self.property_order.value,
+                whitespace=self.whitespace.value,
+            )
         if self.regex is not None:
             return grammask.Regex(self.regex)
         if self.choices:

@@ -17,10 +17,13 @@ from grammask.cli.constraints import (
     ConstraintOptions,
     GrammarOption,
     JsonOption,
+    PropertyOrder,
     PropertyOrderOption,
     RegexOption,
     SchemaOption,
     TypeOption,
+    Whitespace,
+    WhitespaceOption,
 )
 from grammask.cli.exit_codes import ExitCode
 from grammask.cli.inputs import Request, read_messages, read_requests, read_text, stdin_is_piped
@@ -67,7 +70,8 @@ def generate(
     choice: ChoiceOption = None,
     grammar: GrammarOption = None,
     any_json: JsonOption = False,
-    property_order: PropertyOrderOption = "schema",
+    property_order: PropertyOrderOption = PropertyOrder.SCHEMA,
+    whitespace: WhitespaceOption = Whitespace.FLEXIBLE,
     input_path: Annotated[
         str | None, typer.Option("--input", "-i", metavar="FILE", help="Text to work on; - is standard input.")
     ] = None,
@@ -110,7 +114,7 @@ def generate(
     """Write text that satisfies a constraint, and print nothing else on standard output."""
     with errors_as_exit_codes():
         constraint = ConstraintOptions(
-            schema, type_name, regex, choice or [], grammar, any_json, property_order
+            schema, type_name, regex, choice or [], grammar, any_json, property_order, whitespace
         ).resolve()
         prompts = _Prompts(system, read_messages(str(messages)) if messages else [], raw)
         job = _Job(constraint, _sampling(temperature, top_p, top_k, seed), max_tokens, stop or [])

@@ -14,16 +14,19 @@ from grammask.cli.constraints import (
     ConstraintOptions,
     GrammarOption,
     JsonOption,
+    PropertyOrder,
     PropertyOrderOption,
     RegexOption,
     SchemaOption,
     TypeOption,
+    Whitespace,
+    WhitespaceOption,
 )
 from grammask.cli.exit_codes import ExitCode
 from grammask.cli.places import Place, quote
 
 if TYPE_CHECKING:
-    from grammask.engine import Vocabulary
+    from grammask.engine.vocabulary import Vocabulary
 
 EXAMPLES = """
 Examples:
@@ -46,7 +49,8 @@ def tokens(
     choice: ChoiceOption = None,
     grammar: GrammarOption = None,
     any_json: JsonOption = False,
-    property_order: PropertyOrderOption = "schema",
+    property_order: PropertyOrderOption = PropertyOrder.SCHEMA,
+    whitespace: WhitespaceOption = Whitespace.FLEXIBLE,
     prefix: Annotated[str, typer.Option("--prefix", "-p", metavar="TEXT", help="The text so far.")] = "",
     tokenizer: Annotated[
         str | None, typer.Option("--tokenizer", metavar="FILE", help="A tokenizer.json or .gguf file.")
@@ -64,7 +68,7 @@ def tokens(
         import grammask
 
         constraint = ConstraintOptions(
-            schema, type_name, regex, choice or [], grammar, any_json, property_order
+            schema, type_name, regex, choice or [], grammar, any_json, property_order, whitespace
         ).require()
         vocabulary = _vocabulary(tokenizer, model)
         matcher = grammask.compile(constraint, vocabulary).matcher()

@@ -30,12 +30,19 @@ class TextStream(Generic[T]):
     """
 
     def __init__(
-        self, decoding: Decoding, output: Output, assembler: TextAssembler, cancelled: threading.Event
+        self,
+        decoding: Decoding,
+        output: Output,
+        assembler: TextAssembler,
+        cancelled: threading.Event,
+        *,
+        min_tokens: int,
     ) -> None:
         self._decoding = decoding
         self._output = output
         self._assembler = assembler
         self._cancelled = cancelled
+        self._min_tokens = min_tokens
         self._pieces = self._run()
         self._result: Result[T] | None = None
 
@@ -66,8 +73,9 @@ class TextStream(Generic[T]):
         start = time.perf_counter()
         finish_reason: FinishReason | None = None
         vocabulary = self._output.compiled.vocabulary
-        for token in self._decoding:
-            piece = self._assembler.feed(vocabulary.token_bytes(token.token_id) or b"")
+        for count, token in enumerate(self._decoding, start=1):
+            data = vocabulary.token_bytes(token.token_id) or b""
+            piece = self._assembler.feed(data, may_stop=count > self._min_tokens)
             if piece:
                 yield piece
             if self._assembler.stopped:
@@ -154,7 +162,7 @@ def stream(
     )
     stops = [stop] if isinstance(stop, str) else list(stop)
     assembler = TextAssembler([*stops, *sampling.stop], include_stop=sampling.include_stop)
-    return TextStream(decoding, output, assembler, flag)
+    return TextStream(decoding, output, assembler, flag, min_tokens=sampling.min_tokens)
 
 
 def generate(model: Model, prompt: Prompt, constraint: Any = None, **options: Any) -> Result[Any]:

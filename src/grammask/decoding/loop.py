@@ -22,7 +22,8 @@ import numpy as np
 from grammask.decoding.result import FinishReason, Usage
 
 if TYPE_CHECKING:
-    from grammask.engine import Matcher, Vocabulary
+    from grammask._core import Matcher
+    from grammask.engine.vocabulary import Vocabulary
     from grammask.models import Session
     from grammask.sampling import SampledToken, SamplerState
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from grammask.constraints.base import Constraint
-    from grammask.engine import CompiledConstraint, Vocabulary
+    from grammask.engine.compile import CompiledConstraint
+    from grammask.engine.vocabulary import Vocabulary
 
 FREE_TEXT = r"[\s\S]*"
 """Every text. As a constraint it keeps special tokens and padding out, and ends only at whole characters."""
@@ -35,7 +36,8 @@ def resolve_output(wanted: Any, vocabulary: Vocabulary) -> Output:
     """Compiles what the user passed.
 
     Args:
-        wanted: None, a Constraint, a CompiledConstraint over an equal vocabulary, a TypedOutput, or a Python type.
+        wanted: None, a Constraint, a text (which stands for itself), a CompiledConstraint over an equal vocabulary, a
+            TypedOutput, or a Python type.
         vocabulary: the model's.
 
     Raises:
@@ -44,26 +46,28 @@ def resolve_output(wanted: Any, vocabulary: Vocabulary) -> Output:
     """
     from grammask.constraints.base import Constraint
     from grammask.constraints.regex import Regex
-    from grammask.constraints.types import TypedOutput, typed_output
-    from grammask.engine import CompiledConstraint, compile
+    from grammask.engine.compile import CompiledConstraint, compile
 
     if wanted is None:
         return Output(compile(Regex(FREE_TEXT), vocabulary), _as_it_is, structured=False)
     if isinstance(wanted, CompiledConstraint):
         if wanted.vocabulary.fingerprint != vocabulary.fingerprint:
+            theirs, ours = repr(wanted.vocabulary), repr(vocabulary)
             raise ValueError(
-                f"this constraint was compiled for {wanted.vocabulary!r}, but the model has {vocabulary!r}: compile it with "
-                f"model.vocabulary"
+                f"the constraint was compiled for {theirs}, but the model has {ours}: use model.vocabulary"
             )
         return Output(wanted, _reader(wanted.constraint), structured=True)
-    if isinstance(wanted, Constraint):
+    if isinstance(wanted, (Constraint, str)):
         return Output(compile(wanted, vocabulary), _reader(wanted), structured=True)
+    from grammask.constraints.types import TypedOutput, typed_output
+
     typed = wanted if isinstance(wanted, TypedOutput) else typed_output(wanted)
     return Output(compile(typed.constraint, vocabulary), typed.parse, structured=True)
 
 
-def _reader(constraint: Constraint) -> Callable[[str], Any]:
-    from grammask.constraints.json_schema import JsonSchema, JsonValue
+def _reader(constraint: Constraint | str) -> Callable[[str], Any]:
+    from grammask.constraints.json_schema import JsonSchema
+    from grammask.constraints.json_value import JsonValue
 
     return json.loads if isinstance(constraint, (JsonSchema, JsonValue)) else _as_it_is
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from grammask.constraints.base import Constraint
     from grammask.decoding import Result, TextStream
-    from grammask.engine import Vocabulary
+    from grammask.engine.vocabulary import Vocabulary
     from grammask.sampling import Sampling
 
 Message = Mapping[str, Any]

@@ -13,7 +13,7 @@ from grammask.models.errors import ModelError
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from grammask.engine import Vocabulary
+    from grammask.engine.vocabulary import Vocabulary
 
 
 class FunctionModel(Model):

@@ -85,7 +85,8 @@ def _convert(gguf: Path, folder: Path) -> None:
     config = packed.config
     if hasattr(config, "quantization_config"):
         del config.quantization_config
-    plain = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32)
+    auto: Any = transformers.AutoModelForCausalLM
+    plain = auto.from_config(config, dtype=torch.float32)
     plain.load_state_dict(packed.state_dict(), strict=True)
     plain.generation_config = packed.generation_config
     plain.save_pretrained(str(folder))

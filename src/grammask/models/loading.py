@@ -12,7 +12,7 @@ from grammask.models.errors import MissingDependency, ModelError, ModelNotFound
 from grammask.models.gguf import converted_folder, smollm2_file
 
 if TYPE_CHECKING:
-    from grammask.engine import Vocabulary
+    from grammask.engine.vocabulary import Vocabulary
 
 
 def load_model(
@@ -82,7 +82,7 @@ def load_vocabulary(name: str | os.PathLike[str]) -> Vocabulary:
         MissingDependency: a package is needed and not installed.
         ModelError: the tokenizer cannot be read, or its tokens have no exact bytes.
     """
-    from grammask.engine import Vocabulary, VocabularyError
+    from grammask.engine.vocabulary import Vocabulary, VocabularyError
 
     text = os.fspath(name)
     path = smollm2_file() if text == "smollm2" else Path(text).expanduser()

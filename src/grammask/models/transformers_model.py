@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from grammask.engine import Vocabulary
+    from grammask.engine.vocabulary import Vocabulary
 
 
 class TransformersModel(Model):
@@ -35,7 +35,7 @@ class TransformersModel(Model):
     """
 
     def __init__(self, model: Any, tokenizer: Any, *, name: str | None = None) -> None:
-        from grammask.engine import Vocabulary
+        from grammask.engine.vocabulary import Vocabulary
 
         self._model = model
         self._tokenizer = tokenizer

@@ -1,0 +1,6 @@
+"""``grammask explain``"""
+
+EXAMPLES = ""
+
+
+def explain() -> None: ...
