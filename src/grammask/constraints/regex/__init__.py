@@ -16,7 +16,7 @@ from grammask.constraints.regex import syntax
 from grammask.constraints.regex.context import Context
 from grammask.constraints.regex.lowering import Emitter, Lowering
 from grammask.constraints.regex.parser import FLAG_LETTERS, Flags, parse
-from grammask.engine.errors import ConstraintSyntaxError
+from grammask.engine.errors import ConstraintSyntaxError, ConstraintTooLarge
 
 if TYPE_CHECKING:
     from grammask._core import Builder, Expr, Spelling
@@ -52,13 +52,17 @@ def lower_pattern(
     """
     parsed = _parsed(pattern, flags, unicode_classes)
     emitter = Emitter(builder, spelling)
-    if parsed.branches is not None:
-        return emitter.union([emitter.anchored(branch, search=search) for branch in parsed.branches])
+    branches = parsed.search_branches if search else parsed.whole_branches
+    if branches is not None:
+        return emitter.union([emitter.anchored(branch) for branch in branches])
     lowering = Lowering(emitter, parsed.context)
     tree = parsed.tree
     if search:
         tree = syntax.Concat((syntax.ANY_TEXT, tree, syntax.ANY_TEXT))
-    return lowering.lower(tree, parsed.context.start, lowering.no_rest)
+    try:
+        return lowering.lower(tree, parsed.context.start, lowering.no_rest)
+    except RecursionError:
+        raise ConstraintTooLarge("the pattern is nested too deeply", hint="flatten the nested groups") from None
 
 
 class _Parsed:
@@ -66,13 +70,21 @@ class _Parsed:
 
     Attributes:
         tree: its syntax tree.
-        branches: the tree as alternatives with anchors at their edges only, if it is of that form.
+        whole_branches, search_branches: the tree as alternatives with anchors at their edges only, if it is of that
+            form: for a text that matches as a whole, and for one that holds a match.
         context: the states that its assertions look at; remembers the steps between them.
     """
 
     def __init__(self, tree: syntax.Node) -> None:
         self.tree = tree
-        self.branches = syntax.anchored_branches(tree)
+
+    @cached_property
+    def whole_branches(self) -> tuple[syntax.Anchored, ...] | None:
+        return syntax.anchored_branches(self.tree, search=False)
+
+    @cached_property
+    def search_branches(self) -> tuple[syntax.Anchored, ...] | None:
+        return syntax.anchored_branches(self.tree, search=True)
 
     @cached_property
     def context(self) -> Context:

@@ -36,7 +36,7 @@ MAX_RESIDUALS = 4096
 """What a look-behind or a repeated look-ahead may leave open at one position."""
 
 MAX_STATES = 256
-"""States that a part before an assertion, or a repeated assertion, may lead to."""
+"""States that a part before an assertion may lead to."""
 
 Residuals = frozenset[Node]
 """What may still have to be matched: the states, all active at once, of a nondeterministic automaton."""

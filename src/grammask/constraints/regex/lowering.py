@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 MAX_UNROLLED_LOOK_AHEADS = 8
 """Up to this count a repeated look-ahead is written out copy by copy."""
 
+EAGER_LENGTH, EAGER_HEIGHT = 8, 16
+"""Above these sizes of a concatenation its later parts are translated before the earlier ones ask for them."""
+
 
 class Emitter:
     """A Builder with a fixed spelling, and the translation of parts without assertions."""
@@ -50,12 +53,14 @@ class Emitter:
         assert type(node) is Alternation
         return builder.union([self.plain(branch) for branch in node.branches])
 
-    def anchored(self, branch: Anchored, *, search: bool) -> Expr:
-        """The texts that a branch matches: as a whole, or somewhere when ``search``."""
+    def anchored(self, branch: Anchored) -> Expr:
+        """The texts that a branch matches: any text may stand where it is not anchored."""
+        if branch.body == syntax.EMPTY_WORD and not (branch.at_start and branch.at_end):
+            return self.any_text()
         parts = [self.plain(branch.body)]
-        if search and not branch.at_start:
+        if not branch.at_start:
             parts.insert(0, self.any_text())
-        if search and not branch.at_end:
+        if not branch.at_end:
             parts.append(self.any_text())
         return parts[0] if len(parts) == 1 else self.builder.concat(parts)
 
@@ -129,6 +134,12 @@ class Lowering:
             segments = _segments(node.parts)
             for segment in reversed(segments[1:]):
                 rest = self._before(segment, rest)
+                # Asked for from the right, a long pattern needs no deep recursion.
+                if not rest.varies:
+                    rest.at(state)
+                elif len(segments) > EAGER_LENGTH or node.height > EAGER_HEIGHT:
+                    for possible in self.context.reachable(state, itself=True):
+                        rest.at(possible)
             return self.lower(segments[0], state, rest)
         if isinstance(node, Alternation):
             return emitter.union([self.lower(branch, state, rest) for branch in node.branches])

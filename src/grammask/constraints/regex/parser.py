@@ -18,7 +18,7 @@ from grammask.constraints.regex.syntax import Node
 from grammask.constraints.regex.unicode_properties import case_closure, case_variants, property_set, suggestions
 from grammask.engine.errors import ConstraintSyntaxError, ConstraintTooLarge, UnsupportedConstraint
 
-MAX_HEIGHT = 200
+MAX_HEIGHT = 100
 """Levels of nodes in a tree: bounds the recursion of everything that walks it."""
 
 MAX_COUNT = 2**31 - 1
@@ -46,6 +46,7 @@ SPACE: CodePointSet = codepoints.union(
 
 _CONTROL_ESCAPES = {"t": "\t", "n": "\n", "v": "\v", "f": "\f", "r": "\r", "a": "\a"}
 _QUANTIFIER = re.compile(r"\{(?:([0-9]+)(,([0-9]*))?|,([0-9]*))\}")
+_ORDINARY = re.compile(r"[^\\\[\](){}|.^$*+?\ud800-\udfff]+(?![*+?{])")
 _GROUP_NAME = re.compile(r"[^\W\d]\w*|\$\w*")
 _GROUP_FLAGS = re.compile(r"([A-Za-z]*)(?:-([A-Za-z]*))?([:)])")
 _VERBOSE_SPACE = " \t\n\r\v\f"
@@ -108,13 +109,21 @@ class _Parser:
             char = pattern[self.position]
             if char in "\\[](){}|.^$*+?" or (self.flags.verbose and (char in _VERBOSE_SPACE or char == "#")):
                 self._special(char)
-            else:
+            elif self.flags.ignore_case or self.flags.verbose or not (run := self._literal_run()):
                 self.position += 1
                 self._atom(self._literal(ord(char)))
+            else:
+                self.position += len(run)
+                self._atom(syntax.Text(run))
         if len(self.groups) > 1:
             group = self.groups[-1]
             self._fail("this group is never closed", group.column, "write \\( for a parenthesis itself")
         return self._close_branches(self.groups[0])
+
+    def _literal_run(self) -> str:
+        """The ordinary characters from here on, less the last one if a quantifier follows: it is for that one alone."""
+        run = _ORDINARY.match(self.pattern, self.position)
+        return run.group() if run else ""
 
     def _special(self, char: str) -> None:
         start = self.position
@@ -301,9 +310,11 @@ class _Parser:
         node = self._close_branches(group)
         self.flags = group.outer_flags
         if group.kind.startswith("ahead"):
-            node = syntax.LookAhead(node, negated=group.kind.endswith("!"), column=group.column + 1)
+            node = syntax.LookAhead(
+                syntax.shortest_tail(node), negated=group.kind.endswith("!"), column=group.column + 1
+            )
         elif group.kind.startswith("behind"):
-            node = syntax.LookBehind(node, negated=group.kind.endswith("!"))
+            node = syntax.LookBehind(syntax.shortest_head(node), negated=group.kind.endswith("!"))
         self._atom(self._checked(node, group.column))
 
     # -- escapes

@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from grammask.constraints.regex import syntax
-from grammask.constraints.regex.context import MAX_STATES, Obligation, State
+from grammask.constraints.regex.context import Obligation, State
 from grammask.constraints.regex.syntax import Alternation, Chars, Concat, LookAhead, Node, Repeat, Text
 from grammask.engine.errors import ConstraintTooLarge
 
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 Paths = dict[State, "Expr"]
 """End state -> the words that lead to it."""
+
+MAX_STATES = 128
+"""States that a repeated assertion may lead to."""
 
 MAX_UNROLLED = 1024
 """Copies of a counted repetition that are written out one by one while their end states still vary."""

@@ -165,12 +165,21 @@ def concat(parts: Iterable[Node]) -> Node:
             if text := "".join(run):
                 flat.append(Text(text))
             run.clear()
-            flat.append(piece)
+            if flat and type(piece) is Repeat and type(flat[-1]) is Repeat and flat[-1].body == piece.body:
+                flat[-1] = _joined(flat[-1], piece)
+            else:
+                flat.append(piece)
     if text := "".join(run):
         flat.append(Text(text))
     if not flat:
         return EMPTY_WORD
     return flat[0] if len(flat) == 1 else Concat(tuple(flat))
+
+
+def _joined(first: Repeat, second: Repeat) -> Repeat:
+    """Two repetitions of one body in a row as one: ``X{a,b}X{c,d}`` is ``X{a+c,b+d}``."""
+    high = None if first.high is None or second.high is None else first.high + second.high
+    return Repeat(first.body, first.low + second.low, high)
 
 
 def alternation(branches: Iterable[Node]) -> Node:
@@ -223,9 +232,45 @@ class Anchored:
     at_end: bool
 
 
-def anchored_branches(tree: Node) -> tuple[Anchored, ...] | None:
+def shortest_tail(node: Node) -> Node:
+    """A node T, often simpler, with ``T.*`` the same language as ``node.*`` when any text may follow.
+
+    ``X{m,n}.*`` is ``X{m}.*``, since what further copies match is a text as well.
+    """
+    if not node.plain:
+        return node
+    if isinstance(node, Concat):
+        return concat((*node.parts[:-1], shortest_tail(node.parts[-1])))
+    if isinstance(node, Alternation):
+        branches = [shortest_tail(branch) for branch in node.branches]
+        return EMPTY_WORD if EMPTY_WORD in branches else alternation(branches)
+    if isinstance(node, Repeat):
+        if node.low == 0:
+            return EMPTY_WORD
+        return concat((repeat(node.body, node.low - 1, node.low - 1), shortest_tail(node.body)))
+    return node
+
+
+def shortest_head(node: Node) -> Node:
+    """The mirror image of ``shortest_tail``: for a node before which any text may stand."""
+    if not node.plain:
+        return node
+    if isinstance(node, Concat):
+        return concat((shortest_head(node.parts[0]), *node.parts[1:]))
+    if isinstance(node, Alternation):
+        branches = [shortest_head(branch) for branch in node.branches]
+        return EMPTY_WORD if EMPTY_WORD in branches else alternation(branches)
+    if isinstance(node, Repeat):
+        if node.low == 0:
+            return EMPTY_WORD
+        return concat((shortest_head(node.body), repeat(node.body, node.low - 1, node.low - 1)))
+    return node
+
+
+def anchored_branches(tree: Node, *, search: bool) -> tuple[Anchored, ...] | None:
     """The pattern as alternatives with anchors only at their edges, None if it is not of that form.
 
+    Without ``search`` the whole text must match, as if anchors stood at both edges of every branch.
     Most patterns are; their languages are put together without the machinery for assertions.
     """
     branches = []
@@ -239,5 +284,10 @@ def anchored_branches(tree: Node) -> tuple[Anchored, ...] | None:
             del parts[-1]
         if not all(part.plain for part in parts):
             return None
-        branches.append(Anchored(at_start, concat(parts), at_end))
+        body = concat(parts)
+        if search and not at_end:
+            body = shortest_tail(body)
+        if search and not at_start:
+            body = shortest_head(body)
+        branches.append(Anchored(at_start or not search, body, at_end or not search))
     return tuple(branches)
