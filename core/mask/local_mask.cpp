@@ -18,19 +18,22 @@ std::unique_ptr<LocalMask> make_local_mask(Arena& arena, const Vocabulary& vocab
   auto mask = std::make_unique<LocalMask>();
   const Trie& trie = vocabulary.trie();
   mask->returns_at_once = arena.state(e).nullable;
-  for (const bool vague : {true, false}) {
-    Stepper stepper(arena);
-    stepper.vague_keys = vague;
-    mask->ids.clear();
-    mask->returns_at.clear();
-    const Thread start{e, Stack::kBottom};
-    Walker(stepper).walk(
-        trie, {&start, 1},
-        [&](uint32_t x) {
-          for (uint32_t k = trie.token_begin[x]; k < trie.token_begin[x + 1]; ++k) mask->ids.push_back(trie.tokens[k]);
-        },
-        &mask->returns_at);
-    if (!stepper.met_vague_key) break;
+  Stepper stepper(arena);
+  stepper.vague_keys = true;
+  std::vector<uint32_t> vague;
+  const Thread start{e, Stack::kBottom};
+  Walker(stepper).walk(
+      trie, {&start, 1},
+      [&](uint32_t x) {
+        for (uint32_t k = trie.token_begin[x]; k < trie.token_begin[x + 1]; ++k) mask->ids.push_back(trie.tokens[k]);
+      },
+      {&mask->returns_at, &vague});
+  // Tokens that hold a whole key and the start of another: read each with its text.
+  stepper.vague_keys = false;
+  for (const uint32_t x : vague) {
+    for_each_token_below(trie, x, [&](uint32_t id) {
+      if (stepper.can_read({&start, 1}, *vocabulary.token(id))) mask->ids.push_back(id);
+    });
   }
   if (mask->ids.size() > vocabulary.words() / 2) {
     mask->words.assign(vocabulary.words(), 0);

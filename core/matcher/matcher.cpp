@@ -169,37 +169,24 @@ void Matcher::add_mask(const Thread& thread, uint32_t* out, int depth) {
   stepper_.stack().truncate(mark);
 }
 
+// Tokens that leave the frame of t: what remains of them is read by the frames below.
 void Matcher::add_remainders(const Thread& t, const LocalMask& local, uint32_t* out) {
   const Stack::Mark mark = stepper_.stack().mark();
-  Walker walker(stepper_);
   std::vector<Thread> below;
+  vague_.clear();
   stepper_.vague_keys = true;
   stepper_.met_vague_key = false;
   stepper_.returned(t, below);
-  const bool all_equal = walk_vaguely(walker, local, below, out);
+  Walker(stepper_).walk(
+      local.remainders, below, [&](uint32_t x) { add_tokens(local.remainders, x, out); }, {nullptr, &vague_});
   stepper_.vague_keys = false;
   stepper_.stack().truncate(mark);
-  if (all_equal) return;
-  // The frames below want to know what exactly was read before the remainder: take the tokens one prefix at a time.
-  const Trie& trie = compiled_->vocabulary->trie();
-  const size_t length = stepper_.text().size();
-  for (const uint32_t x : local.returns_at) {
-    stepper_.text() += trie.path(x);
-    below.clear();
-    stepper_.returned(t, below);
-    walker.walk(trie, below, [&](uint32_t y) { add_tokens(trie, y, out); }, nullptr, x);
-    stepper_.text().resize(length);
-    stepper_.stack().truncate(mark);
+  // Where the frames below want to know what exactly was read before the remainder, take the tokens one by one.
+  for (const uint32_t x : vague_) {
+    for_each_token_below(local.remainders, x, [&](uint32_t id) {
+      if (stepper_.can_read({&t, 1}, *compiled_->vocabulary->token(id))) out[id / 32] |= 1u << (id % 32);
+    });
   }
-}
-
-// Walks the remainders without the texts before them. False if a text would have mattered; out is then unchanged.
-bool Matcher::walk_vaguely(Walker& walker, const LocalMask& local, const std::vector<Thread>& below, uint32_t* out) {
-  allowed_.clear();
-  walker.walk(local.remainders, below, [&](uint32_t x) { allowed_.push_back(x); });
-  if (stepper_.met_vague_key) return false;
-  for (const uint32_t x : allowed_) add_tokens(local.remainders, x, out);
-  return true;
 }
 
 void Matcher::fill_mask(uint32_t* out) {

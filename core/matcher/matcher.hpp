@@ -59,13 +59,12 @@ class Matcher {
   void restore(Moment&& m);
   void add_mask(const Thread& thread, uint32_t* out, int depth);
   void add_remainders(const Thread& thread, const LocalMask& local, uint32_t* out);
-  bool walk_vaguely(Walker& walker, const LocalMask& local, const std::vector<Thread>& below, uint32_t* out);
 
   std::shared_ptr<const Compiled> compiled_;
   Stepper stepper_;
   std::vector<Thread> threads_;
   std::vector<Thread> scratch_;
-  std::vector<uint32_t> allowed_;  // trie nodes, while a mask is computed
+  std::vector<uint32_t> vague_;  // remainder nodes, while a mask is computed
   std::vector<Moment> history_;
   bool terminated_ = false;
 };

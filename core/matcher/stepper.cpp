@@ -22,7 +22,7 @@ ExprId Stepper::checked(ExprId next, uint32_t node, uint8_t byte) {
   if (!arena_.state(next).nullable) return next;
   if (vague_keys) {
     met_vague_key = true;
-    return next;
+    return ExprPool::kEmptyId;
   }
   const Stack::Node& n = stack_.node(node);
   std::string text = text_.substr(n.start);
@@ -153,6 +153,22 @@ void Stepper::step_set(std::span<const Thread> threads, uint8_t byte, std::vecto
         if (std::find(out.begin() + static_cast<std::ptrdiff_t>(before), out.end(), t) == out.end()) out.push_back(t);
       },
       [&](const Letter& l) { return l.start.has(byte); });
+}
+
+bool Stepper::can_read(std::span<const Thread> start, std::string_view bytes) {
+  const Stack::Mark mark = stack_.mark();
+  const size_t length = text_.size();
+  std::vector<Thread> threads(start.begin(), start.end()), next;
+  for (const char c : bytes) {
+    next.clear();
+    step_set(threads, static_cast<uint8_t>(c), next);
+    threads.swap(next);
+    if (threads.empty()) break;
+    text_.push_back(c);
+  }
+  text_.resize(length);
+  stack_.truncate(mark);
+  return !threads.empty();
 }
 
 void Stepper::step_token(std::span<const Thread> threads, uint32_t token_id, std::vector<Thread>& out) {

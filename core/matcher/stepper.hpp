@@ -41,6 +41,8 @@ class Stepper {
   // Appends the successors to out, without duplicates.
   void step_set(std::span<const Thread> threads, uint8_t byte, std::vector<Thread>& out);
   void step_token(std::span<const Thread> threads, uint32_t token_id, std::vector<Thread>& out);
+  // Whether the threads can read all of the bytes; everything is left as it was.
+  bool can_read(std::span<const Thread> threads, std::string_view bytes);
   // Special tokens that may come next.
   void special_tokens(std::span<const Thread> threads, std::vector<uint32_t>& out);
   // Whether the thread may return through the bottom of its stack without reading more.

@@ -142,6 +142,12 @@ class DecimalMachine final : public Machine {
     for (const bool negative : {false, true}) exponent_nonzero_[negative] = exponent_spells_nonzero(negative);
   }
 
+  ByteSet alphabet() const override {
+    ByteSet s = ByteSet::range('0', '9');
+    for (const char c : {'-', '+', '.', 'e', 'E'}) s.add(static_cast<uint8_t>(c));
+    return s;
+  }
+
   uint32_t start() override {
     State state;
     if (!starts_alive(state)) return kDead;

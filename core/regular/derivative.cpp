@@ -117,9 +117,9 @@ const ByteSet& ExprPool::byte_first(ExprId e) {
   switch (n.kind) {
     case Kind::kSet: s = byte_sets_[n.a]; break;
     case Kind::kMachine:
-      for (int b = 0; b < 256; ++b) {
-        if (machines_[n.a]->step(n.b, static_cast<uint8_t>(b)) != Machine::kDead) s.add(static_cast<uint8_t>(b));
-      }
+      machines_[n.a]->alphabet().for_each([&](uint8_t b) {
+        if (machines_[n.a]->step(n.b, b) != Machine::kDead) s.add(b);
+      });
       break;
     case Kind::kFrame: s = byte_first(expand(e)); break;
     case Kind::kComplement: s = ByteSet::all(); break;
@@ -220,13 +220,21 @@ void ExprPool::byte_classes(ExprId e, Classes& out) {
   for (const uint32_t i : sets) count = split(out.of, byte_sets_[i]);
   for (const ExprId m : machine_states) {
     const Expr& n = nodes_[m];
-    std::unordered_map<uint64_t, uint8_t> ids;
-    for (int b = 0; b < 256; ++b) {
-      uint8_t& c = out.of[static_cast<size_t>(b)];
-      const uint64_t key = uint64_t{c} << 32 | machines_[n.a]->step(n.b, static_cast<uint8_t>(b));
-      c = ids.try_emplace(key, static_cast<uint8_t>(ids.size())).first->second;
+    std::array<int, 256> key;
+    for (size_t b = 0; b < 256; ++b) key[b] = out.of[b];
+    std::unordered_map<uint64_t, int> ids;
+    machines_[n.a]->alphabet().for_each([&](uint8_t b) {
+      const uint64_t step = uint64_t{out.of[b]} << 32 | machines_[n.a]->step(n.b, b);
+      key[b] = 256 + ids.try_emplace(step, static_cast<int>(ids.size())).first->second;
+    });
+    std::array<int, 512> number;
+    number.fill(-1);
+    count = 0;
+    for (size_t b = 0; b < 256; ++b) {
+      int& id = number[static_cast<size_t>(key[b])];
+      if (id < 0) id = count++;
+      out.of[b] = static_cast<uint8_t>(id);
     }
-    count = static_cast<int>(ids.size());
   }
   // Bytes that stand alone in some set get classes of their own, unless the partition already isolates them.
   std::array<uint16_t, 256> sizes{};

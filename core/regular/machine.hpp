@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "regular/byte_set.hpp"
+
 namespace grammask {
 
 // A deterministic automaton over bytes whose states are made on demand.
@@ -22,6 +24,9 @@ class Machine {
   virtual uint32_t step(uint32_t state, uint8_t byte) = 0;
 
   virtual bool accepts(uint32_t state) const = 0;
+
+  // Bytes that occur in words at all; every other byte leads to kDead.
+  virtual ByteSet alphabet() const { return ByteSet::all(); }
 
   // Upper bound estimate of memory, for budgets.
   virtual size_t memory_bytes() const = 0;
