@@ -118,7 +118,19 @@ def test_size_specials_and_end(
     assert len(vocabulary.special_tokens) == special
     assert vocabulary.eos_token_ids == ends
     assert vocabulary.padding_rows == []
-    assert sum(vocabulary.memory_bytes().values()) < 5_000_000
+
+
+@pytest.mark.parametrize("name", ["llama3_1", "gemma3"])
+def test_native_side(name: str, real_vocabulary: Callable[[str], Vocabulary], corpus: dict[str, str]) -> None:
+    vocabulary = real_vocabulary(name)
+    native = vocabulary.native
+    assert native.size == vocabulary.size
+    assert sorted(native.eos_token_ids) == sorted(vocabulary.eos_token_ids)
+    for token_id in range(vocabulary.size):
+        assert native.token_bytes(token_id) == vocabulary.token_bytes(token_id)
+    for text in corpus.values():
+        assert vocabulary.decode(vocabulary.tokenize_greedy(text)) == text.encode()
+    assert sum(vocabulary.memory_bytes().values()) < 40_000_000
 
 
 def test_padding_rows_of_a_real_model(tokenizer_path: Callable[[str], Path]) -> None:

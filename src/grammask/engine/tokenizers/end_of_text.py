@@ -7,7 +7,7 @@ are absent, the special tokens with names that well-known model families use for
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -50,8 +50,10 @@ def known_end_tokens(special_tokens: Mapping[str, int]) -> tuple[int, ...]:
     )
 
 
-def declared_end_tokens(folder: Path, ids: Mapping[str, int]) -> tuple[int, ...]:
-    """The ids that the configuration files in ``folder`` declare as end of text; ``ids`` maps token names to ids.
+def declared_end_tokens(folder: Path, id_of: Callable[[str], int | None]) -> tuple[int, ...]:
+    """The ids that the configuration files in ``folder`` declare as end of text.
+
+    id_of: gives the id of a token by its name, None if there is no such token.
 
     ``generation_config.json`` and ``tokenizer_config.json`` are joined (the first names ids, the second a token);
     ``config.json`` counts only if neither says anything, since its value is often that of the base model.
@@ -65,12 +67,13 @@ def declared_end_tokens(folder: Path, ids: Mapping[str, int]) -> tuple[int, ...]
     if isinstance(name, Mapping):
         name = name.get("content")
     if name is not None:
-        if not isinstance(name, str) or name not in ids:
+        token_id = id_of(name) if isinstance(name, str) else None
+        if token_id is None:
             raise VocabularyError(
                 f"tokenizer_config.json declares the eos_token {name!r}, which the tokenizer does not have",
                 hint="correct the file, or pass eos_token_ids",
             )
-        found.append(ids[name])
+        found.append(token_id)
     if not found:
         model = _text_config(folder).get("eos_token_id")
         found = [] if model is None else list(checked_ids(model, "eos_token_id in config.json"))

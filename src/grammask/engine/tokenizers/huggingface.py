@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,8 +37,8 @@ def table_from_file(path: Path) -> TokenTable:
         OSError: the file cannot be read.
         VocabularyError: it is malformed, or its tokens have no exact bytes.
     """
-    table, ids = _table(parse(path.read_bytes(), str(path)))
-    declared = declared_end_tokens(path.parent, ids)
+    table, id_of = _table(parse(path.read_bytes(), str(path)))
+    declared = declared_end_tokens(path.parent, id_of)
     return replace(table, eos_token_ids=declared or table.eos_token_ids, size=declared_size(path.parent))
 
 
@@ -59,7 +59,7 @@ def table_from_transformers(tokenizer: Any) -> tuple[TokenTable, tokenizers.Toke
             f"{type(tokenizer).__name__} is not backed by the tokenizers library: its tokens' bytes are not known",
             hint="load it as a fast tokenizer, or from its tokenizer.json or GGUF file",
         )
-    table, ids = _table(parse(backend.to_str(), "the tokenizer"))
+    table, id_of = _table(parse(backend.to_str(), "the tokenizer"))
     tokens = list(table.tokens)
     special = dict(table.special_tokens)
     for name, token_id in zip(tokenizer.all_special_tokens, tokenizer.all_special_ids, strict=True):
@@ -70,7 +70,7 @@ def table_from_transformers(tokenizer: Any) -> tuple[TokenTable, tokenizers.Toke
     declared = () if end is None else (checked_id(end, "eos_token_id"),)
     folder = Path(str(getattr(tokenizer, "name_or_path", "") or "-"))
     if folder.is_dir():
-        declared = tuple(dict.fromkeys((*declared, *declared_end_tokens(folder, ids))))
+        declared = tuple(dict.fromkeys((*declared, *declared_end_tokens(folder, id_of))))
     return replace(table, tokens=tokens, special_tokens=special, eos_token_ids=declared or table.eos_token_ids), backend
 
 
@@ -112,8 +112,8 @@ def parse(data: bytes | str, name: str) -> object:
         ) from None
 
 
-def _table(data: object) -> tuple[TokenTable, dict[str, int]]:
-    """The table, and the id of every token by its string."""
+def _table(data: object) -> tuple[TokenTable, Callable[[str], int | None]]:
+    """The table, and what gives the id of a token by its string."""
     if not isinstance(data, Mapping):
         raise VocabularyError(f"a tokenizer.json must hold an object, not {type(data).__name__}")
     model = data.get("model")
@@ -121,23 +121,20 @@ def _table(data: object) -> tuple[TokenTable, dict[str, int]]:
         raise VocabularyError(
             "the tokenizer has no model", hint='a tokenizer.json has an object "model" with a "vocab"'
         )
-    names, unknown = _model_tokens(model)
-    ids = {name: index for index, name in enumerate(names) if name is not None}
-    special = _add_added_tokens(data.get("added_tokens"), names, ids, model_size=len(ids))
+    names, model_ids, unknown = _model_tokens(model)
+    added_ids, special = _add_added_tokens(data.get("added_tokens"), names, model_ids)
     if unknown is not None:
-        special.setdefault(unknown, ids[unknown])
+        special.setdefault(unknown, model_ids[unknown])
 
-    apart = set(special.values())
-    text_ids = [index for index, name in enumerate(names) if name is not None and index not in apart]
-    tokens: list[bytes | None] = [None] * len(names)
-    read = reader_for(data.get("decoder"))
-    for index, token in zip(text_ids, read([str(names[index]) for index in text_ids]), strict=True):
-        tokens[index] = token
-    return TokenTable(tokens, special, known_end_tokens(special)), ids
+    tokens: list[bytes | None] = [*reader_for(data.get("decoder"))(names)]
+    for token_id in special.values():
+        tokens[token_id] = None
+    table = TokenTable(tokens, special, known_end_tokens(special))
+    return table, lambda name: added_ids.get(name, model_ids.get(name))
 
 
-def _model_tokens(model: Mapping[str, object]) -> tuple[list[str | None], str | None]:
-    """Token strings by id, None where an id has no token; and the unknown token, if the model has one."""
+def _model_tokens(model: Mapping[str, object]) -> tuple[list[str], Mapping[str, int], str | None]:
+    """Token strings by id, "" where an id has no token; ids by string; and the unknown token, if the model has one."""
     kind = model.get("type") or _guessed_type(model)
     if kind == "Unigram":
         return _unigram_tokens(model)
@@ -159,7 +156,7 @@ def _model_tokens(model: Mapping[str, object]) -> tuple[list[str | None], str | 
         raise VocabularyError("the tokenizer's model must have a vocab, an object from token to id that is not empty")
     unknown = model.get("unk_token")
     known = isinstance(unknown, str) and unknown in vocabulary
-    return _by_id(vocabulary), unknown if isinstance(unknown, str) and known else None
+    return _by_id(vocabulary), vocabulary, unknown if isinstance(unknown, str) and known else None
 
 
 def _guessed_type(model: Mapping[str, object]) -> str:
@@ -171,7 +168,8 @@ def _guessed_type(model: Mapping[str, object]) -> str:
     return "WordPiece" if "max_input_chars_per_word" in model else "WordLevel"
 
 
-def _by_id(vocabulary: Mapping[str, int]) -> list[str | None]:
+def _by_id(vocabulary: Mapping[str, int]) -> list[str]:
+    """The strings of a vocab, which maps them to ids, as a list by id."""
     if set(map(type, vocabulary.values())) != {int} or set(map(type, vocabulary)) != {str}:
         name, value = next((k, v) for k, v in vocabulary.items() if type(v) is not int or type(k) is not str)
         checked_id(value, f"the id of token {name!r}")
@@ -186,49 +184,52 @@ def _by_id(vocabulary: Mapping[str, int]) -> list[str | None]:
         twice = int(counts.argmax())
         names = [k for k, v in vocabulary.items() if v == twice]
         raise VocabularyError(f"the id {twice} belongs to {len(names)} tokens: {', '.join(map(repr, names[:3]))}")
-    names_by_id: list[str | None] = [None] * len(counts)
+    if np.array_equal(ids, np.arange(len(ids))):  # as most files are written
+        return list(vocabulary)
+    names_by_id = [""] * len(counts)
     for name, token_id in vocabulary.items():
         names_by_id[token_id] = name
     return names_by_id
 
 
-def _unigram_tokens(model: Mapping[str, object]) -> tuple[list[str | None], str | None]:
+def _unigram_tokens(model: Mapping[str, object]) -> tuple[list[str], Mapping[str, int], str | None]:
     pieces = model.get("vocab")
     if not isinstance(pieces, list) or not pieces:
         raise VocabularyError("a Unigram model must have a vocab, a list of [token, score] that is not empty")
     if len(pieces) > MAX_SIZE:
         raise VocabularyError(f"the tokenizer has {len(pieces)} tokens, more than {MAX_SIZE}")
-    names: list[str | None] = []
+    names: list[str] = []
     for index, piece in enumerate(pieces):
         if not isinstance(piece, (list, tuple)) or len(piece) != 2 or not isinstance(piece[0], str):
             raise VocabularyError(f"entry {index} of a Unigram vocab must be [token, score]")
         names.append(piece[0])
-    if len(set(names)) < len(names):
+    ids = {name: index for index, name in enumerate(names)}
+    if len(ids) < len(names):
         twice = Counter(names).most_common(1)[0][0]
         raise VocabularyError(f"the token {twice!r} has more than one id")
     unknown = model.get("unk_id")
     if unknown is None:
-        return names, None
+        return names, ids, None
     if checked_id(unknown, "unk_id") >= len(names):
         raise VocabularyError(f"unk_id is {unknown}, but the tokenizer has {len(names)} tokens")
-    return names, names[checked_id(unknown, "unk_id")]
+    return names, ids, names[checked_id(unknown, "unk_id")]
 
 
 def _add_added_tokens(
-    added: object, names: list[str | None], ids: dict[str, int], *, model_size: int
-) -> dict[str, int]:
-    """Enters the added tokens into ``names`` and ``ids``; returns the special ones.
+    added: object, names: list[str], model_ids: Mapping[str, int]
+) -> tuple[dict[str, int], dict[str, int]]:
+    """Enters the added tokens into ``names``; returns the ids of all of them, and of the special ones, by name.
 
     The tokenizers library does not read the declared ids: a token that the model has keeps its id, any other gets the
     next free one. A file that declares something else would give other ids in use, so it is refused.
     """
     if added is None:
-        return {}
+        return {}, {}
     if not isinstance(added, list):
         raise VocabularyError(f"added_tokens must be a list, not {type(added).__name__}")
+    ids: dict[str, int] = {}
     special: dict[str, int] = {}
-    seen: set[str] = set()
-    free = model_size
+    free = len(model_ids)
     for index, entry in enumerate(added):
         content = entry.get("content") if isinstance(entry, Mapping) else None
         if not isinstance(content, str):
@@ -236,24 +237,23 @@ def _add_added_tokens(
         token_id = checked_id(entry.get("id"), f"the id of the added token {content!r}")
         if not content:
             continue  # the library passes over it
-        if content in seen:
+        if content in ids:
             raise VocabularyError(f"the added token {content!r} is declared more than once")
-        seen.add(content)
-        used = ids.get(content, free)
+        used = model_ids.get(content, free)
         if token_id != used:
             raise VocabularyError(
                 f"the added token {content!r} declares the id {token_id}, but the tokenizers library gives it {used}",
                 hint=_LIBRARY_HINT,
             )
         free = max(free, token_id + 1)
-        if token_id < len(names) and names[token_id] not in (None, content):
+        if token_id < len(names) and names[token_id] not in ("", content):
             raise VocabularyError(
                 f"the id {token_id} belongs to both {names[token_id]!r} and the added token {content!r}",
                 hint=_LIBRARY_HINT,
             )
-        names.extend([None] * (token_id + 1 - len(names)))
+        names.extend([""] * (token_id + 1 - len(names)))
         names[token_id] = content
         ids[content] = token_id
         if entry.get("special"):
             special[content] = token_id
-    return special
+    return ids, special

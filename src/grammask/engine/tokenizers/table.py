@@ -29,7 +29,8 @@ class TokenTable:
     """Token bytes by id.
 
     Attributes:
-        tokens: index is the token id; None for ids that never match text: special tokens and ids without a token.
+        tokens: index is the token id; None (or no bytes at all) for ids that never match text: special tokens and ids
+            without a token.
         special_tokens: name -> id of the tokens that only a grammar that asks for them by name may use.
         eos_token_ids: the end-of-text tokens that the source declares, or that are known by their name. May be empty.
         size: rows of the logits if the source knows it, else None.
