@@ -116,27 +116,32 @@ class _Calling:
     """How a model's ``forward`` wants to be called, which differs between architectures and versions of transformers.
 
     Attributes:
-        cache: name of the key-value cache, as an argument and as a field of the output.
+        cache: name of the cache, as an argument and as a field of the output; None if there is none.
         options: further arguments.
     """
 
-    cache: str
+    cache: str | None
     options: dict[str, Any]
 
     @classmethod
     def of(cls, model: Any) -> _Calling:
         parameters = inspect.signature(model.forward).parameters
-        return cls(
-            cache="cache" if "cache" in parameters else "past_key_values",
-            options={"use_cache": True, **({"logits_to_keep": 1} if "logits_to_keep" in parameters else {})},
-        )
+        cache = next((name for name in ("cache", "past_key_values", "cache_params") if name in parameters), None)
+        options = {"use_cache": cache is not None, **({"logits_to_keep": 1} if "logits_to_keep" in parameters else {})}
+        return cls(cache, options)
 
 
 class TransformersSession:
-    """One sequence: its tokens, and the key-value cache of those that the model has read.
+    """One sequence: its tokens, and the cache of those that the model has read.
 
-    ``tokens`` is the truth; ``_cached`` of them are in the cache. They differ only after a truncation of a cache that
-    cannot be cut (sliding windows, recurrent states): then the sequence is read again with the next forward pass.
+    ``tokens`` is the truth; the first ``_cached`` of them are in the cache. What a cache can do depends on its layers:
+
+    * Full attention keeps a key and a value for each token. It can be cut anywhere, and many tokens can be appended at
+      once.
+    * A sliding window forgets, so it cannot be cut: after a truncation, the sequence is read again with the next
+      forward pass.
+    * A recurrent state cannot be cut either, and is carried on one token at a time: some architectures are not exact
+      when they append several at once.
     """
 
     def __init__(self, model: Any, calling: _Calling) -> None:
@@ -156,22 +161,31 @@ class TransformersSession:
         return tuple(self._tokens)
 
     def forward(self, token_ids: Sequence[int]) -> NDArray[np.float32]:
-        import torch
-
         if not token_ids:
             raise ValueError("a forward pass needs at least one token")
         unread = [*self._tokens[self._cached :], *token_ids]
-        with torch.inference_mode():
-            output = self._model(
-                input_ids=torch.tensor([unread], dtype=torch.long, device=self._model.device),
-                **{self._calling.cache: self._cache},
-                **self._calling.options,
-            )
-        self._cache = getattr(output, self._calling.cache)
+        if self._cache is not None and _is_recurrent(self._cache):
+            for token in unread:
+                output = self._read([token])
+        else:
+            output = self._read(unread)
         self._tokens.extend(token_ids)
-        self._cached = len(self._tokens)
+        self._cached = 0 if self._cache is None else len(self._tokens)
         logits: NDArray[np.float32] = output.logits[0, -1].float().cpu().numpy()
         return logits
+
+    def _read(self, token_ids: list[int]) -> Any:
+        import torch
+
+        name = self._calling.cache
+        with torch.inference_mode():
+            output = self._model(
+                input_ids=torch.tensor([token_ids], dtype=torch.long, device=self._model.device),
+                **({} if name is None else {name: self._cache}),
+                **self._calling.options,
+            )
+        self._cache = None if name is None else getattr(output, name)
+        return output
 
     def truncate(self, length: int) -> None:
         if not 0 <= length <= len(self._tokens):
@@ -180,14 +194,25 @@ class TransformersSession:
         surplus = self._cached - length
         if surplus <= 0:
             return
-        if length > 0 and getattr(self._cache, "is_croppable", False):
-            # A negative number is how many tokens to remove in every version of transformers; what a positive one means
-            # has changed.
+        if length > 0 and _can_be_cut(self._cache):
+            # A negative number is how many tokens to remove in every version of transformers; what a positive one
+            # means has changed.
             self._cache.crop(-surplus)
             self._cached = length
         else:
             self._cache = None
             self._cached = 0
+
+
+def _is_recurrent(cache: Any) -> bool:
+    """Whether a cache carries a state from token to token. Caches of an unknown kind count as such."""
+    layers = getattr(cache, "layers", None)
+    return layers is None or any(hasattr(layer, "recurrent_states") for layer in layers)
+
+
+def _can_be_cut(cache: Any) -> bool:
+    """Whether every layer of a cache still has all of its keys and values."""
+    return not _is_recurrent(cache) and not any(getattr(layer, "is_sliding", False) for layer in cache.layers)
 
 
 def load_transformers(
