@@ -26,32 +26,42 @@ _BLOCK = 512
 """Cumulative sums are taken over blocks of this many tokens first."""
 _FIRST_WIDTH = 6.0
 """The first guess for how far below the maximum, in nats, a nucleus reaches."""
+_UNDERFLOW = 746.0
+"""exp of minus this is 0 in float64."""
 
 
 class Candidates:
-    """Tokens with finite logits, ids ascending.
+    """Tokens in play, ids ascending; ``len`` is their number.
 
     Attributes:
-        ids: int64 [n], or None where token id = position (the whole vocabulary is in play).
-        logits: float32 [n], all finite.
+        ids: int64 [n], or None where token id = position.
+        logits: float32 [n]. All are finite, except that a long row (``ids`` is None) from which less than half was
+            excluded keeps its shape, with −inf for what is out: moving all the others would cost more.
     """
 
-    __slots__ = ("_weights", "ids", "logits")
+    __slots__ = ("_count", "_weights", "ids", "logits")
 
-    def __init__(self, logits: FloatArray, ids: NDArray[np.int64] | None = None) -> None:
+    def __init__(self, logits: FloatArray, ids: NDArray[np.int64] | None = None, count: int | None = None) -> None:
         self.logits = logits
         self.ids = ids
+        self._count = len(logits) if count is None else count
         self._weights: DoubleArray | None = None
 
     def __len__(self) -> int:
-        return len(self.logits)
+        return self._count
 
     @classmethod
     def of_row(cls, row: FloatArray) -> Candidates:
         """All tokens of a row that have a finite logit (−inf means excluded; NaN and +inf must not occur)."""
-        if len(row) and row.min() == -np.inf:
-            return cls(row).keep(np.flatnonzero(row != -np.inf))
+        if row.min() == -np.inf:
+            return cls(row).allow(row != -np.inf)
         return cls(row)
+
+    def compact(self) -> Candidates:
+        """The same tokens with finite logits only."""
+        if len(self) == len(self.logits):
+            return self
+        return self.keep(np.flatnonzero(self.logits != -np.inf))
 
     # -- probabilities
 
@@ -78,6 +88,7 @@ class Candidates:
         total = float(weights.sum())
         shifted = self.logits.astype(np.float64)
         shifted -= shifted.max()
+        np.maximum(shifted, -_UNDERFLOW, out=shifted)
         return max(0.0, math.log(total) - float(np.dot(weights, shifted)) / total)
 
     def draw(self, u: float) -> int:
@@ -124,18 +135,29 @@ class Candidates:
             else:
                 values[:] = -np.inf
             logits[positions] = values
-        edited = Candidates(logits, self.ids)
-        if any(edit.kind == "ban" and edit.ids.size for edit in edits):
-            return edited.keep(np.flatnonzero(logits != -np.inf))
-        return edited
+        if not any(edit.kind == "ban" for edit in edits):
+            return Candidates(logits, self.ids, len(self))
+        return Candidates(logits, self.ids, int(np.count_nonzero(logits != -np.inf)))._reshaped()
 
     def allow(self, allowed: NDArray[np.bool_]) -> Candidates:
         """Only the tokens that a mask (bool, one entry per vocabulary token) allows."""
-        return self.keep(np.flatnonzero(allowed if self.ids is None else allowed[self.ids]))
+        if self.ids is not None:
+            return self.keep(np.flatnonzero(allowed[self.ids]))
+        if len(self) < len(self.logits):
+            allowed = allowed & (self.logits != -np.inf)
+        count = int(np.count_nonzero(allowed))
+        if not _stays_long(count, len(self.logits)):
+            return self.keep(np.flatnonzero(allowed))
+        logits = self.logits.copy()
+        np.copyto(logits, -np.inf, where=~allowed)
+        return Candidates(logits, None, count)
+
+    def _reshaped(self) -> Candidates:
+        return self if self.ids is None and _stays_long(len(self), len(self.logits)) else self.compact()
 
     def divide(self, temperature: float) -> Candidates:
         """Logits divided by a positive temperature."""
-        return Candidates(self.logits / np.float32(temperature), self.ids)
+        return Candidates(self.logits / np.float32(temperature), self.ids, len(self))
 
     def only_best(self) -> Candidates:
         """Only the highest logit, the lowest id among equal ones."""
@@ -160,7 +182,8 @@ class Candidates:
 
     def top_n_sigma(self, n: float) -> Candidates:
         """Tokens whose logit is at most n (population) standard deviations below the highest."""
-        return self._at_least(float(self.logits.max()) - n * float(self.logits.std(dtype=np.float64)))
+        finite = self.compact()
+        return finite._at_least(float(finite.logits.max()) - n * float(finite.logits.std(dtype=np.float64)))
 
     def typical_p(self, p: float) -> Candidates:
         """The smallest set, information content nearest to the entropy first, with at least probability p."""
@@ -171,19 +194,25 @@ class Candidates:
 
     def xtc(self, threshold: float) -> Candidates:
         """Without the tokens that reach the threshold, except the last of them in order of probability, then id."""
-        probabilities = self.probabilities()
+        finite = self.compact()
+        probabilities = finite.probabilities()
         reaching = np.flatnonzero(probabilities >= threshold)
         if len(reaching) < 2:
-            return self
-        least = self.logits[reaching].min()
-        kept = reaching[np.flatnonzero(self.logits[reaching] == least)[-1]]
+            return finite
+        least = finite.logits[reaching].min()
+        kept = reaching[np.flatnonzero(finite.logits[reaching] == least)[-1]]
         keep = probabilities < threshold
         keep[kept] = True
-        return self.keep(np.flatnonzero(keep))
+        return finite.keep(np.flatnonzero(keep))
 
     def _at_least(self, bound: float) -> Candidates:
         positions = np.flatnonzero(self.logits >= np.float32(bound))
         return self if len(positions) == len(self) else self.keep(positions)
+
+
+def _stays_long(count: int, length: int) -> bool:
+    """Whether a row of which ``count`` tokens are left keeps its shape."""
+    return length > 2 * _SMALL and 2 * count > length
 
 
 def _largest(values: FloatArray, k: int, ties: Ties) -> IndexArray:
@@ -210,29 +239,23 @@ def smallest_prefix(keys: FloatArray | DoubleArray, weights: DoubleArray, target
     """The shortest prefix, in ascending order of key, whose weights sum to at least ``target``; at least one position.
 
     Equal keys count in order of position. The boundary is bracketed by doubling a width above the smallest key, then
-    halved until few keys are left inside, and only those are sorted.
+    halved until few keys are left inside, and only those are sorted. Keys of +inf, with weight 0, are never taken.
 
     Returns:
         Positions, ascending.
     """
     if len(keys) <= _SMALL:
         return np.sort(_sorted_prefix(keys, weights, np.arange(len(keys)), target))
-    low, high = -math.inf, float(keys.max())
     smallest = float(keys.min())
-    mass, width = 0.0, _FIRST_WIDTH
-    inside: IndexArray | None = None
-    while smallest + width < high:
-        below = np.flatnonzero(keys <= smallest + width)
-        reached = float(weights[below].sum())
-        if reached >= target:
-            high, inside = smallest + width, below
-            break
-        low, mass = smallest + width, reached
-        width *= 2
-    if inside is None:
-        inside = np.arange(len(keys))
-    ring = inside[keys[inside] > low]
-    low = max(low, smallest)
+    low, high, mass = smallest, smallest + _FIRST_WIDTH, 0.0
+    ring = below = np.flatnonzero(keys <= high)
+    while (reached := float(weights[below].sum())) < target and high - smallest < _UNDERFLOW:
+        low, mass = high, reached
+        high = smallest + 2 * (high - smallest)
+        below = np.flatnonzero(keys <= high)
+        ring = below[keys[below] > low]
+    if reached < target:
+        return below
     while len(ring) > _SMALL:
         middle = (low + high) / 2
         lower = keys[ring] <= middle
@@ -247,8 +270,7 @@ def smallest_prefix(keys: FloatArray | DoubleArray, weights: DoubleArray, target
         else:
             low, mass, ring = middle, reached, ring[~lower]
     cut = _sorted_prefix(keys, weights, ring, target - mass)
-    bound = keys[ring].min() if len(ring) else high
-    return np.sort(np.concatenate((np.flatnonzero(keys < bound), cut)))
+    return np.sort(np.concatenate((np.flatnonzero(keys < keys[ring].min()), cut)))
 
 
 def _sorted_prefix(

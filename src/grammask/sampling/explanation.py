@@ -155,7 +155,8 @@ def explain(
 def _mass_kept(before: Candidates, after: Candidates) -> float:
     if len(after) == len(before):
         return 1.0
-    ids = np.arange(len(after)) if after.ids is None else after.ids
+    finite = after.compact()
+    ids = np.arange(len(finite)) if finite.ids is None else finite.ids
     positions, _ = before.positions(ids)
     return float(before.probabilities()[positions].sum())
 

@@ -137,7 +137,7 @@ class Sampler:
         """
         row = as_row(logits, self.vocab_size)
         allowed = None if mask is None else unpack_mask(mask, self.vocab_size)
-        final, _ = self.run(row, state, allowed)
+        final = self.run(row, state, allowed)[0].compact()
         ids = np.arange(len(final), dtype=np.int64) if final.ids is None else final.ids
         return ids, final.probabilities()
 
@@ -323,6 +323,6 @@ def _model_mass(row: FloatArray, allowed: NDArray[np.bool_] | None) -> tuple[flo
 def _top_logprobs(candidates: Candidates, log_total: float, count: int) -> tuple[TokenLogprob, ...]:
     if not count:
         return ()
-    best = candidates.top_k(count, "lowest-id")
+    best = candidates.top_k(count, "lowest-id").compact()
     order = np.argsort(-best.logits, kind="stable")
     return tuple(TokenLogprob(best.token_id(i), float(best.logits[i]) - log_total) for i in order.tolist())
