@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "mask/counted_text.hpp"
 #include "mask/local_mask.hpp"
 
 namespace grammask {
@@ -454,6 +455,15 @@ const State& Arena::build_state(ExprId e) {
   states_.push_back(std::move(made));
   std::atomic_ref<State*>(pool_.node(e).state).store(published, std::memory_order_release);
   return *published;
+}
+
+CountedText* Arena::counted_text(const Vocabulary& vocabulary, ExprId unit, ExprId rest) {
+  const auto [it, fresh] = counted_texts_.try_emplace(uint64_t{unit} << 32 | rest);
+  if (fresh && CountedText::applies(*this, unit, rest)) {
+    it->second = std::make_unique<CountedText>(*this, vocabulary, unit, rest);
+    mask_bytes_ += it->second->memory_bytes();
+  }
+  return it->second.get();
 }
 
 LocalMask* Arena::keep(std::unique_ptr<LocalMask> mask) {

@@ -24,6 +24,8 @@
 namespace grammask {
 
 struct LocalMask;
+class CountedText;
+class Vocabulary;
 
 struct Letter {
   ExprId letter;
@@ -122,6 +124,8 @@ class Arena final : public FrameExpander {
 
   size_t memory_bytes() const;
   uint32_t state_count() const { return static_cast<uint32_t>(states_.size()); }
+  // The table of unit{...} rest, null if it is not of that kind; kept for all counts and constraints.
+  CountedText* counted_text(const Vocabulary& vocabulary, ExprId unit, ExprId rest);
   LocalMask* keep(std::unique_ptr<LocalMask> mask);
   size_t mask_bytes() const { return mask_bytes_; }
 
@@ -150,6 +154,7 @@ class Arena final : public FrameExpander {
   std::unordered_map<std::string, std::unique_ptr<std::array<uint8_t, 256>>> classes_;
   std::unordered_map<std::string, ExprId> character_classes_;
   std::unordered_map<std::string, ExprId> memo_;
+  std::unordered_map<uint64_t, std::unique_ptr<CountedText>> counted_texts_;
   std::vector<std::unique_ptr<LocalMask>> masks_;
   size_t state_bytes_ = 0;
   size_t mask_bytes_ = 0;

@@ -1,49 +1,161 @@
 #include "mask/local_mask.hpp"
 
 #include <algorithm>
+#include <unordered_set>
 
+#include "mask/counted_text.hpp"
 #include "mask/walk.hpp"
 #include "matcher/stepper.hpp"
 
 namespace grammask {
 
-void LocalMask::add_inside_to(uint32_t* out) const {
-  for (size_t i = 0; i < words.size(); ++i) out[i] |= words[i];
+void LocalMask::add_inside_to(uint32_t* out, bool fresh) const {
+  if (words) {
+    const std::vector<uint32_t>& w = *words;
+    if (fresh) {
+      std::copy(w.begin(), w.end(), out);
+      for (const uint32_t id : without) out[id / 32] &= ~(1u << (id % 32));
+    } else if (without.empty()) {
+      for (size_t i = 0; i < w.size(); ++i) out[i] |= w[i];
+    } else {
+      std::vector<uint32_t> mine(w);
+      for (const uint32_t id : without) mine[id / 32] &= ~(1u << (id % 32));
+      for (size_t i = 0; i < w.size(); ++i) out[i] |= mine[i];
+    }
+  }
   for (const uint32_t id : ids) out[id / 32] |= 1u << (id % 32);
+}
+
+size_t LocalMask::memory_bytes() const {
+  size_t n = sizeof(*this) + (without.capacity() + ids.capacity()) * 4;
+  if (words && words.use_count() == 1) n += words->capacity() * 4;
+  if (leaving && leaving.use_count() == 1) n += leaving->memory_bytes();
+  return n;
 }
 
 namespace {
 
-std::unique_ptr<LocalMask> make_local_mask(Arena& arena, const Vocabulary& vocabulary, ExprId e) {
+std::unique_ptr<LocalMask> by_walk(Arena& arena, const Vocabulary& vocabulary, ExprId e) {
   auto mask = std::make_unique<LocalMask>();
   const Trie& trie = vocabulary.trie();
   mask->returns_at_once = arena.state(e).nullable;
   Stepper stepper(arena);
-  stepper.vague_keys = true;
-  std::vector<uint32_t> vague;
+  std::vector<uint32_t> vague, returns;
   const Thread start{e, Stack::kBottom};
+  std::vector<uint32_t>& ids = mask->ids;
   Walker(stepper).walk(
       trie, {&start, 1},
       [&](uint32_t x) {
-        for (uint32_t k = trie.token_begin[x]; k < trie.token_begin[x + 1]; ++k) mask->ids.push_back(trie.tokens[k]);
+        for (uint32_t k = trie.token_begin[x]; k < trie.token_begin[x + 1]; ++k) ids.push_back(trie.tokens[k]);
       },
-      {&mask->returns_at, &vague});
+      {&returns, &vague});
   // Tokens that hold a whole key and the start of another: read each with its text.
-  stepper.vague_keys = false;
   for (const uint32_t x : vague) {
     for_each_token_below(trie, x, [&](uint32_t id) {
-      if (stepper.can_read({&start, 1}, *vocabulary.token(id))) mask->ids.push_back(id);
+      if (stepper.can_read({&start, 1}, *vocabulary.token(id))) ids.push_back(id);
     });
   }
-  if (mask->ids.size() > vocabulary.words() / 2) {
-    mask->words.assign(vocabulary.words(), 0);
-    for (const uint32_t id : mask->ids) mask->words[id / 32] |= 1u << (id % 32);
-    mask->ids = {};
+  if (ids.size() > vocabulary.words() / 2) {
+    auto words = std::make_shared<std::vector<uint32_t>>(vocabulary.words(), 0u);
+    for (const uint32_t id : ids) (*words)[id / 32] |= 1u << (id % 32);
+    mask->words = std::move(words);
+    ids = {};
   }
-  mask->ids.shrink_to_fit();
-  mask->returns_at.shrink_to_fit();
-  mask->remainders = build_remainder_trie(trie, mask->returns_at);
+  ids.shrink_to_fit();
+  if (!returns.empty()) mask->leaving = std::make_shared<Leaving>(std::move(returns));
   return mask;
+}
+
+// e is r ∩ ¬x without letters, r large: walks only where the two automata differ, which is along the few texts of x.
+std::unique_ptr<LocalMask> by_difference(Arena& arena, const Vocabulary& vocabulary, ExprId e, ExprId r) {
+  const LocalMask& whole = local_mask(arena, vocabulary, r);
+  if (!whole.words || !whole.without.empty()) return by_walk(arena, vocabulary, e);
+  const Trie& trie = vocabulary.trie();
+  auto mask = std::make_unique<LocalMask>();
+  mask->words = whole.words;
+  mask->returns_at_once = arena.state(e).nullable;
+  std::unordered_set<uint32_t> no_return, lost;
+  struct Entry {
+    uint32_t node;
+    const State* mine;
+    const State* whole;
+  };
+  std::vector<Entry> queue{{0, &arena.state(e), &arena.state(r)}};
+  for (size_t at = 0; at < queue.size(); ++at) {
+    const Entry entry = queue[at];
+    for (uint32_t x = trie.first_child[entry.node]; x < trie.first_child[entry.node] + trie.child_count[entry.node]; ++x) {
+      const uint8_t b = trie.byte[x];
+      const ExprId w = entry.whole->next[entry.whole->class_of[b]];
+      const ExprId m = entry.mine->next[entry.mine->class_of[b]];
+      if (w == m) continue;
+      if (m == ExprPool::kEmptyId) {
+        std::vector<uint32_t> below{x};
+        while (!below.empty()) {
+          const uint32_t y = below.back();
+          below.pop_back();
+          no_return.insert(y);
+          for (uint32_t k = trie.token_begin[y]; k < trie.token_begin[y + 1]; ++k) lost.insert(trie.tokens[k]);
+          for (uint32_t c = trie.first_child[y]; c < trie.first_child[y] + trie.child_count[y]; ++c) below.push_back(c);
+        }
+        continue;
+      }
+      if (trie.child_count[x] == 0) continue;
+      const State& ms = arena.state(m);
+      const State& ws = arena.state(w);
+      if (ws.nullable && !ms.nullable) no_return.insert(x);
+      queue.push_back({x, &ms, &ws});
+    }
+  }
+  for (const uint32_t id : lost) {
+    if ((*whole.words)[id / 32] >> (id % 32) & 1) mask->without.push_back(id);
+  }
+  for (const uint32_t id : whole.ids) {
+    if (!lost.count(id)) mask->ids.push_back(id);
+  }
+  if (whole.leaving) {
+    if (no_return.empty()) {
+      mask->leaving = whole.leaving;
+    } else {
+      std::vector<uint32_t> nodes;
+      for (const uint32_t x : whole.leaving->nodes()) {
+        if (!no_return.count(x)) nodes.push_back(x);
+      }
+      if (nodes.size() == whole.leaving->nodes().size()) {
+        mask->leaving = whole.leaving;
+      } else if (!nodes.empty()) {
+        mask->leaving = std::make_shared<Leaving>(std::move(nodes));
+      }
+    }
+  }
+  return mask;
+}
+
+std::unique_ptr<LocalMask> make_local_mask(Arena& arena, const Vocabulary& vocabulary, ExprId e) {
+  ExprId counted = 0, rest = 0, whole = 0;
+  uint32_t low = 0, high = 0;
+  CountedText* table = nullptr;
+  {
+    const std::lock_guard lock(arena.mutex());
+    ExprPool& pool = arena.pool();
+    const Expr& n = pool.node(e);
+    const Expr& head = n.kind == Kind::kConcat ? pool.node(n.a) : n;
+    if (head.kind == Kind::kRepeat && pool.has(e, ExprPool::kCounted)) {
+      counted = head.a;
+      low = head.b;
+      high = head.c;
+      rest = n.kind == Kind::kConcat ? n.b : ExprPool::kEpsilonId;
+      if (low > 1 || (high != ExprPool::kUnbounded && high > 1)) table = arena.counted_text(vocabulary, counted, rest);
+    } else if (n.kind == Kind::kIntersection && !pool.has(e, ExprPool::kLetters)) {
+      std::vector<ExprId> positive;
+      for (const ExprId c : pool.children(e)) {
+        if (pool.node(c).kind != Kind::kComplement) positive.push_back(c);
+      }
+      if (!positive.empty() && positive.size() < pool.children(e).size()) whole = pool.intersect(positive);
+    }
+    if (table) return table->mask(low, high);
+  }
+  if (whole) return by_difference(arena, vocabulary, e, whole);
+  return by_walk(arena, vocabulary, e);
 }
 
 }  // namespace

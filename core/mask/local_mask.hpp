@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "grammar/arena.hpp"
@@ -10,23 +11,40 @@
 
 namespace grammask {
 
+// Tokens that leave a frame: the trie nodes after which it may return, and what remains of tokens below them as a trie of
+// its own, in which equal remainders are one path. The trie is made when first asked for.
+class Leaving {
+ public:
+  explicit Leaving(std::vector<uint32_t> nodes) : nodes_(std::move(nodes)) {}
+  const std::vector<uint32_t>& nodes() const { return nodes_; }
+  const Trie& remainders(const Trie& trie) const {
+    std::call_once(once_, [&] { remainders_ = build_remainder_trie(trie, nodes_); });
+    return remainders_;
+  }
+  size_t memory_bytes() const { return nodes_.capacity() * 12 + sizeof(*this); }
+
+ private:
+  std::vector<uint32_t> nodes_;
+  mutable std::once_flag once_;
+  mutable Trie remainders_;
+};
+
 // What a state alone decides about every token, whatever lies below its frame on the stack.
 //
 // A token is *inside* if it can be read without leaving the frame. A token that leaves the frame somewhere in its middle
-// is decided by the frames below: those tokens are kept as a trie of what remains of them after the frame returned, in
-// which equal remainders are one path. For an unconstrained JSON string the first kind is most of any vocabulary and the
+// is decided by the frames below. For an unconstrained JSON string the first kind is most of any vocabulary and the
 // second about one token in a hundred.
 struct LocalMask {
-  std::vector<uint32_t> words;  // inside tokens as a bit set; empty when `ids` holds them
-  std::vector<uint32_t> ids;    // inside tokens, when they are few
+  // Inside tokens: (words without `without`) and `ids`. Large bit sets are shared between the masks of similar states.
+  std::shared_ptr<const std::vector<uint32_t>> words;
+  std::vector<uint32_t> without;
+  std::vector<uint32_t> ids;
   bool returns_at_once = false;  // the state is nullable: every token may also belong to the frames below
-  std::vector<uint32_t> returns_at;  // trie nodes after which the frame may return
-  Trie remainders;
+  std::shared_ptr<const Leaving> leaving;  // null if no token leaves
 
-  void add_inside_to(uint32_t* out) const;
-  size_t memory_bytes() const {
-    return sizeof(*this) + (words.capacity() + ids.capacity() + returns_at.capacity()) * 4 + remainders.memory_bytes();
-  }
+  // fresh: out is all zeros.
+  void add_inside_to(uint32_t* out, bool fresh) const;
+  size_t memory_bytes() const;
 };
 
 // The local mask of a state, made on first use and kept in the arena.

@@ -8,9 +8,12 @@
 
 namespace grammask {
 
-// Walks a trie with threads, depth first, skipping the subtree of every node whose bytes the threads cannot read.
+// Walks a trie with threads, skipping the subtree of every node whose bytes the threads cannot read.
 //
-// Almost all of the time there is one thread whose state decides the byte by a look-up; that loop touches nothing else.
+// Nodes are taken breadth first, which is the order in which the trie lies in memory. Almost all of the time there is one
+// thread whose state decides the byte by a look-up; that loop touches nothing else.
+//
+// Texts are not kept: keys return vaguely (Stepper::vague_keys), and where that matters the node is reported.
 class Walker {
  public:
   // What a walk reports, besides calling visit(node) for every node that can be read.
@@ -22,129 +25,110 @@ class Walker {
   explicit Walker(Stepper& stepper) : stepper_(stepper) {}
 
   template <typename Visit>
-  void walk(const Trie& trie, std::span<const Thread> start, Visit visit, Notes notes = {}) {
+  void walk(const Trie& trie, std::span<const Thread> start, Visit visit, Notes notes = {}, uint32_t root = 0) {
     if (trie.empty() || start.empty()) return;
-    levels_.clear();
-    threads_.assign(start.begin(), start.end());
-    const size_t base_text = stepper_.text().size();
+    const Stack::Mark mark = stepper_.stack().mark();
+    const bool was_vague = stepper_.vague_keys;
+    stepper_.vague_keys = true;
+    stepper_.met_vague_key = false;
+    queue_.clear();
+    sets_.clear();
+    next_.assign(start.begin(), start.end());
+    enqueue(root);
+
     const uint8_t* const byte = trie.byte.data();
     const uint16_t* const child_count = trie.child_count.data();
-    const uint32_t* const first_child = trie.first_child.data();
-    enter(first_child[0], child_count[0], 0, stepper_.stack().mark());
-
-    while (!levels_.empty()) {
-      Level& level = levels_.back();
-      uint32_t x = 0;
-      bool readable = false;
-      const uint32_t made = level.begin + level.count;  // successors go behind this level's threads
-      const Stack::Mark mark = stepper_.stack().mark();
-      if (level.simple) {
-        const uint8_t* const class_of = level.state->class_of;
-        const uint32_t* const action = level.state->action.data();
-        while (level.child < level.end) {
-          x = level.child++;
+    for (size_t at = 0; at < queue_.size(); ++at) {
+      const Entry entry = queue_[at];
+      const uint32_t end = trie.first_child[entry.node] + child_count[entry.node];
+      if (entry.simple) {
+        const State& s = *entry.state;
+        const uint8_t* const class_of = s.class_of;
+        const uint32_t* const action = s.action.data();
+        for (uint32_t x = trie.first_child[entry.node]; x < end; ++x) {
           const uint32_t a = action[class_of[byte[x]]];
           const Act act = static_cast<Act>(a & 3);
           if (act == Act::kDead) continue;
           if (act == Act::kNext) {
-            threads_.push_back({a >> 2, threads_[level.begin].node});
-            readable = true;
-            break;
+            visit(x);
+            if (child_count[x] == 0) continue;
+            // Most bytes of a text leave its state as it is.
+            if (a >> 2 == s.self) {
+              queue_.push_back({x, entry.stack_node, entry.state, true, entry.returns});
+              if (entry.returns && notes.returns) notes.returns->push_back(x);
+            } else {
+              next_.assign(1, {a >> 2, entry.stack_node});
+              if (enqueue(x) && notes.returns) notes.returns->push_back(x);
+            }
+          } else {
+            step(trie, entry, x, visit, notes);
           }
-          if (step(level, byte[x])) {
-            readable = true;
-            break;
-          }
-          note_vague(notes, x);
         }
       } else {
-        while (level.child < level.end) {
-          x = level.child++;
-          if (step(level, byte[x])) {
-            readable = true;
-            break;
-          }
-          note_vague(notes, x);
-        }
+        for (uint32_t x = trie.first_child[entry.node]; x < end; ++x) step(trie, entry, x, visit, notes);
       }
-      if (!readable) {
-        stepper_.stack().truncate(level.mark);
-        threads_.resize(level.begin);
-        levels_.pop_back();
-        if (stepper_.text().size() > base_text) stepper_.text().pop_back();
-        continue;
-      }
-      visit(x);
-      if (notes.vague && stepper_.met_vague_key) note_vague(notes, x);
-      if (child_count[x] == 0) {
-        threads_.resize(made);
-        stepper_.stack().truncate(mark);
-        continue;
-      }
-      stepper_.text().push_back(static_cast<char>(byte[x]));
-      enter(first_child[x], child_count[x], made, mark);
-      if (notes.returns && may_finish()) notes.returns->push_back(x);
     }
+    stepper_.vague_keys = was_vague;
+    stepper_.stack().truncate(mark);
   }
 
  private:
-  struct Level {
-    uint32_t child, end;
-    uint32_t begin, count;  // its threads
-    Stack::Mark mark;       // the stack before these threads were made
-    const State* state;     // of the only thread
-    bool simple;            // that thread is decided by its state alone
+  struct Entry {
+    uint32_t node;
+    uint32_t stack_node;  // of the only thread; else where its threads begin in sets_
+    const State* state;   // of the only thread; null if there are several
+    bool simple;          // that thread is decided by its state alone
+    bool returns;         // the lowest frame may return here
+    uint32_t count = 1;
   };
 
-  void enter(uint32_t child, uint32_t children, uint32_t begin, Stack::Mark mark) {
-    Level level{child, child + children, begin, static_cast<uint32_t>(threads_.size()) - begin, mark, nullptr, false};
-    if (level.count == 1) {
-      const Thread& t = threads_[begin];
-      const Stack::Node& node = stepper_.stack().node(t.node);
-      level.state = &stepper_.arena().state(t.expr);
-      level.simple = !node.checked && (!level.state->nullable || node.edge == Stack::kNone);
+  // Queues a node with the threads in next_; whether the lowest frame may return there.
+  bool enqueue(uint32_t x) {
+    Entry entry{x, 0, nullptr, false, false, static_cast<uint32_t>(next_.size())};
+    if (next_.size() == 1) {
+      entry.state = &stepper_.arena().state(next_[0].expr);
+      entry.stack_node = next_[0].node;
+      const Stack::Node& node = stepper_.stack().node(entry.stack_node);
+      entry.simple = !node.checked && (!entry.state->nullable || node.edge == Stack::kNone);
+      entry.returns = entry.state->nullable && stepper_.may_finish(next_[0]);
+    } else {
+      entry.stack_node = static_cast<uint32_t>(sets_.size());
+      sets_.insert(sets_.end(), next_.begin(), next_.end());
+      for (const Thread& t : next_) entry.returns = entry.returns || stepper_.may_finish(t);
     }
-    levels_.push_back(level);
+    queue_.push_back(entry);
+    return entry.returns;
   }
 
-  bool may_finish() {
-    const Level& level = levels_.back();
-    for (uint32_t i = level.begin; i < level.begin + level.count; ++i) {
-      if (stepper_.may_finish(threads_[i])) return true;
-    }
-    return false;
-  }
-
-  // Appends the successors of the level's threads; false if there are none.
-  bool step(const Level& level, uint8_t b) {
-    const Stack::Mark mark = stepper_.stack().mark();
-    if (level.count == 1) {
-      Thread t = threads_[level.begin];
-      switch (stepper_.step_one(t, b)) {
-        case Stepper::Result::kDead: return false;
-        case Stepper::Result::kOne: threads_.push_back(t); return true;
-        case Stepper::Result::kSet: break;
-      }
-    }
+  template <typename Visit>
+  void step(const Trie& trie, const Entry& entry, uint32_t x, Visit& visit, const Notes& notes) {
+    const uint8_t b = trie.byte[x];
     next_.clear();
-    stepper_.step_set(std::span(threads_).subspan(level.begin, level.count), b, next_);
-    if (next_.empty()) {
-      stepper_.stack().truncate(mark);
-      return false;
+    bool decided = false;
+    if (entry.count == 1) {
+      Thread t{entry.state->self, entry.stack_node};
+      const auto result = stepper_.step_one(t, b);
+      decided = result != Stepper::Result::kSet;
+      if (result == Stepper::Result::kOne) next_.push_back(t);
+      if (!decided) {
+        const Thread whole{entry.state->self, entry.stack_node};
+        stepper_.step_set({&whole, 1}, b, next_);
+      }
+    } else {
+      stepper_.step_set(std::span(sets_).subspan(entry.stack_node, entry.count), b, next_);
     }
-    threads_.insert(threads_.end(), next_.begin(), next_.end());
-    return true;
-  }
-
-  void note_vague(const Notes& notes, uint32_t x) {
-    if (!notes.vague || !stepper_.met_vague_key) return;
-    notes.vague->push_back(x);
-    stepper_.met_vague_key = false;
+    if (stepper_.met_vague_key) {
+      stepper_.met_vague_key = false;
+      if (notes.vague) notes.vague->push_back(x);
+    }
+    if (next_.empty()) return;
+    visit(x);
+    if (trie.child_count[x] && enqueue(x) && notes.returns) notes.returns->push_back(x);
   }
 
   Stepper& stepper_;
-  std::vector<Level> levels_;
-  std::vector<Thread> threads_;
+  std::vector<Entry> queue_;
+  std::vector<Thread> sets_;
   std::vector<Thread> next_;
 };
 

@@ -6,10 +6,10 @@
 namespace grammask {
 
 Matcher::Matcher(std::shared_ptr<const Compiled> compiled)
-    : compiled_(std::move(compiled)), stepper_(*compiled_->arena), threads_{{compiled_->root, Stack::kBottom}} {}
+    : compiled_(std::move(compiled)), stepper_(*compiled_->arena), walker_(stepper_), threads_{{compiled_->root, Stack::kBottom}} {}
 
 Matcher::Matcher(const Matcher& other)
-    : compiled_(other.compiled_), stepper_(other.stepper_), threads_(other.threads_), history_(other.history_),
+    : compiled_(other.compiled_), stepper_(other.stepper_), walker_(stepper_), threads_(other.threads_), history_(other.history_),
       terminated_(other.terminated_) {}
 
 bool Matcher::step(uint8_t byte, std::vector<Thread>& threads) {
@@ -152,46 +152,53 @@ void Matcher::add_mask(const Thread& thread, uint32_t* out, int depth) {
   const Trie& trie = compiled_->vocabulary->trie();
   if (stepper_.stack().node(t.node).checked) {
     // Whether the key may be closed depends on its whole text: nothing to share.
-    Walker(stepper_).walk(trie, {&t, 1}, [&](uint32_t x) { add_tokens(trie, x, out); });
+    vague_.clear();
+    walker_.walk(trie, {&t, 1}, [&](uint32_t x) { add_tokens(trie, x, out); }, {nullptr, &vague_});
+    add_readable(t, trie, out);
+    fresh_ = false;
     stepper_.stack().truncate(mark);
     return;
   }
   const LocalMask& local = local_mask(stepper_.arena(), *compiled_->vocabulary, t.expr);
-  local.add_inside_to(out);
+  local.add_inside_to(out, fresh_);
+  fresh_ = false;
   if (stepper_.stack().node(t.node).edge != Stack::kNone) {
     std::vector<Thread> below;
     if (local.returns_at_once && depth > 0) {
       stepper_.returned(t, below);
       for (const Thread& b : below) add_mask(b, out, depth - 1);
     }
-    if (!local.remainders.empty()) add_remainders(t, local, out);
+    if (local.leaving) add_remainders(t, local, out);
   }
   stepper_.stack().truncate(mark);
 }
 
-// Tokens that leave the frame of t: what remains of them is read by the frames below.
-void Matcher::add_remainders(const Thread& t, const LocalMask& local, uint32_t* out) {
-  const Stack::Mark mark = stepper_.stack().mark();
-  std::vector<Thread> below;
-  vague_.clear();
-  stepper_.vague_keys = true;
-  stepper_.met_vague_key = false;
-  stepper_.returned(t, below);
-  Walker(stepper_).walk(
-      local.remainders, below, [&](uint32_t x) { add_tokens(local.remainders, x, out); }, {nullptr, &vague_});
-  stepper_.vague_keys = false;
-  stepper_.stack().truncate(mark);
-  // Where the frames below want to know what exactly was read before the remainder, take the tokens one by one.
+// Tokens below the nodes of vague_, each read with its text.
+void Matcher::add_readable(const Thread& t, const Trie& trie, uint32_t* out) {
   for (const uint32_t x : vague_) {
-    for_each_token_below(local.remainders, x, [&](uint32_t id) {
+    for_each_token_below(trie, x, [&](uint32_t id) {
       if (stepper_.can_read({&t, 1}, *compiled_->vocabulary->token(id))) out[id / 32] |= 1u << (id % 32);
     });
   }
 }
 
+// Tokens that leave the frame of t: what remains of them is read by the frames below. Where these want to know what
+// exactly was read before the remainder, the tokens are taken one by one.
+void Matcher::add_remainders(const Thread& t, const LocalMask& local, uint32_t* out) {
+  std::vector<Thread> below;
+  stepper_.vague_keys = true;
+  stepper_.returned(t, below);
+  stepper_.vague_keys = false;
+  vague_.clear();
+  const Trie& trie = local.leaving->remainders(compiled_->vocabulary->trie());
+  walker_.walk(trie, below, [&](uint32_t x) { add_tokens(trie, x, out); }, {nullptr, &vague_});
+  add_readable(t, trie, out);
+}
+
 void Matcher::fill_mask(uint32_t* out) {
   const Vocabulary& v = *compiled_->vocabulary;
   std::fill_n(out, v.words(), 0u);
+  fresh_ = true;
   if (!terminated_) {
     for (size_t i = 0; i < threads_.size(); ++i) add_mask(threads_[i], out, 1 << 20);
     std::vector<uint32_t> special;

@@ -58,15 +58,18 @@ class Matcher {
   Moment now() const { return {threads_, stepper_.stack().mark(), stepper_.text().size(), terminated_}; }
   void restore(Moment&& m);
   void add_mask(const Thread& thread, uint32_t* out, int depth);
+  void add_readable(const Thread& thread, const Trie& trie, uint32_t* out);
   void add_remainders(const Thread& thread, const LocalMask& local, uint32_t* out);
 
   std::shared_ptr<const Compiled> compiled_;
   Stepper stepper_;
+  Walker walker_;
   std::vector<Thread> threads_;
   std::vector<Thread> scratch_;
   std::vector<uint32_t> vague_;  // remainder nodes, while a mask is computed
   std::vector<Moment> history_;
   bool terminated_ = false;
+  bool fresh_ = false;  // nothing was added to the mask yet
 };
 
 }  // namespace grammask

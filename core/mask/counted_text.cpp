@@ -1,0 +1,115 @@
+#include "mask/counted_text.hpp"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "mask/walk.hpp"
+
+namespace grammask {
+
+bool CountedText::applies(Arena& arena, ExprId unit, ExprId rest) {
+  ExprPool& pool = arena.pool();
+  if (pool.has(unit, ExprPool::kLetters) || pool.nullable(unit)) return false;
+  if (!((arena.state(unit).start & arena.state(rest).start) == ByteSet{})) return false;
+  // A prefix code: no word goes on after a complete one.
+  std::vector<ExprId> work{unit};
+  std::unordered_set<ExprId> seen{unit};
+  constexpr size_t kMostStates = 512;
+  while (!work.empty()) {
+    const ExprId e = work.back();
+    work.pop_back();
+    if (e == ExprPool::kEpsilonId) continue;
+    if (pool.nullable(e) || seen.size() > kMostStates) return false;
+    for (const ExprId next : arena.state(e).next) {
+      if (next != ExprPool::kEmptyId && seen.insert(next).second) work.push_back(next);
+    }
+  }
+  return true;
+}
+
+CountedText::CountedText(Arena& arena, const Vocabulary& vocabulary, ExprId unit, ExprId rest) {
+  const Trie& trie = vocabulary.trie();
+  Stepper stepper(arena);
+  Walker walker(stepper);
+  const State& first = arena.state(unit);
+  const State& after = arena.state(rest);
+  rest_nullable_ = after.nullable;
+  const Thread rest_thread{rest, Stack::kBottom};
+
+  struct Entry {
+    uint32_t node;
+    uint32_t units;
+    const State* state;  // inside a unit; null between units
+  };
+  std::vector<Entry> queue{{0, 0, nullptr}};
+  std::vector<Counted> inside;
+  std::vector<uint32_t> returns;
+  for (size_t at = 0; at < queue.size(); ++at) {
+    const Entry entry = queue[at];
+    const State& s = entry.state ? *entry.state : first;
+    const uint32_t units = entry.units + (entry.state ? 0 : 1);
+    bool may_close = false;
+    for (uint32_t x = trie.first_child[entry.node]; x < trie.first_child[entry.node] + trie.child_count[entry.node]; ++x) {
+      const ExprId next = s.next[s.class_of[trie.byte[x]]];
+      if (!entry.state && after.start.has(trie.byte[x])) may_close = true;
+      if (next == ExprPool::kEmptyId) continue;
+      for (uint32_t k = trie.token_begin[x]; k < trie.token_begin[x + 1]; ++k) inside.push_back({units, trie.tokens[k]});
+      if (trie.child_count[x] == 0) continue;
+      const bool complete = next == ExprPool::kEpsilonId;
+      queue.push_back({x, units, complete ? nullptr : &arena.state(next)});
+      if (complete && rest_nullable_) leaving_.push_back({units, x});
+    }
+    if (!may_close) continue;
+    returns.clear();
+    walker.walk(
+        trie, {&rest_thread, 1},
+        [&](uint32_t x) {
+          for (uint32_t k = trie.token_begin[x]; k < trie.token_begin[x + 1]; ++k) {
+            closing_.push_back({entry.units, trie.tokens[k]});
+          }
+        },
+        {&returns, nullptr}, entry.node);
+    for (const uint32_t x : returns) leaving_.push_back({entry.units, x});
+  }
+  for (const Counted& c : leaving_) most_leaving_ = std::max(most_leaving_, c.units);
+  std::stable_sort(inside.begin(), inside.end(), [](const Counted& a, const Counted& b) { return a.units < b.units; });
+  auto words = std::make_shared<std::vector<uint32_t>>(vocabulary.words(), 0u);
+  up_to_.push_back(words);
+  for (size_t i = 0; i < inside.size();) {
+    const uint32_t units = inside[i].units;
+    while (up_to_.size() < units) up_to_.push_back(up_to_.back());
+    words = std::make_shared<std::vector<uint32_t>>(*up_to_.back());
+    for (; i < inside.size() && inside[i].units == units; ++i) (*words)[inside[i].value / 32] |= 1u << (inside[i].value % 32);
+    up_to_.push_back(words);
+  }
+}
+
+std::unique_ptr<LocalMask> CountedText::mask(uint32_t low, uint32_t high) {
+  auto mask = std::make_unique<LocalMask>();
+  mask->words = up_to_[std::min<size_t>(high, up_to_.size() - 1)];
+  mask->returns_at_once = rest_nullable_ && low == 0;
+  for (const Counted& c : closing_) {
+    if (low <= c.units && c.units <= high) mask->ids.push_back(c.value);
+  }
+  const std::pair<uint32_t, uint32_t> bounds{std::min(low, most_leaving_ + 1), std::min(high, most_leaving_)};
+  auto& leaving = made_[bounds];
+  if (!leaving) {
+    std::vector<uint32_t> nodes;
+    for (const Counted& c : leaving_) {
+      if (bounds.first <= c.units && c.units <= bounds.second) nodes.push_back(c.value);
+    }
+    leaving = std::make_shared<Leaving>(std::move(nodes));
+  }
+  if (!leaving->nodes().empty()) mask->leaving = leaving;
+  return mask;
+}
+
+size_t CountedText::memory_bytes() const {
+  size_t n = (closing_.capacity() + leaving_.capacity()) * sizeof(Counted);
+  for (size_t i = 0; i < up_to_.size(); ++i) {
+    if (i == 0 || up_to_[i] != up_to_[i - 1]) n += up_to_[i]->size() * 4;
+  }
+  return n;
+}
+
+}  // namespace grammask

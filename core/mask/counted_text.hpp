@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "mask/local_mask.hpp"
+
+// Masks of U{low,high} R, as in a string of bounded length: U is one character, R the closing quote.
+//
+// Every count left would be a state with a mask of its own. But which tokens fit depends only on how many characters a
+// token holds, so one walk over the vocabulary sorts tokens by that number, and the mask for any bounds is a look-up.
+//
+// Tests: tests/core/test_exactness.py (strings with bounds on small and real vocabularies).
+
+namespace grammask {
+
+class CountedText {
+ public:
+  // unit must be a prefix code without letters whose words start with other bytes than those of rest.
+  static bool applies(Arena& arena, ExprId unit, ExprId rest);
+  CountedText(Arena& arena, const Vocabulary& vocabulary, ExprId unit, ExprId rest);
+
+  std::unique_ptr<LocalMask> mask(uint32_t low, uint32_t high);
+  size_t memory_bytes() const;
+
+ private:
+  struct Counted {
+    uint32_t units;  // begun
+    uint32_t value;
+  };
+  std::vector<std::shared_ptr<const std::vector<uint32_t>>> up_to_;  // by number of units: tokens inside with at most so many
+  std::vector<Counted> closing_;  // tokens that end inside rest
+  std::vector<Counted> leaving_;  // trie nodes after which the frame may return
+  uint32_t most_leaving_ = 0;
+  bool rest_nullable_ = false;
+  std::map<std::pair<uint32_t, uint32_t>, std::shared_ptr<const Leaving>> made_;
+};
+
+}  // namespace grammask
