@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         UnsatisfiableConstraint,
         UnsupportedConstraint,
     )
-    from grammask.engine.vocabulary import Vocabulary
+    from grammask.engine.vocabulary import Vocabulary, VocabularyError
     from grammask.models import load_model
     from grammask.sampling import Sampling
 
@@ -52,6 +52,7 @@ _HOME = {
     "UnsatisfiableConstraint": "engine.errors",
     "UnsupportedConstraint": "engine.errors",
     "Vocabulary": "engine.vocabulary",
+    "VocabularyError": "engine.vocabulary",
     "compile": "engine.compile",
     "constraint_for": "constraints.types",
     "fill_masks": "_core",
@@ -79,6 +80,7 @@ __all__ = [
     "UnsatisfiableConstraint",
     "UnsupportedConstraint",
     "Vocabulary",
+    "VocabularyError",
     "__version__",
     "compile",
     "constraint_for",
