@@ -238,12 +238,13 @@ class ReferenceBuilder:
 
     def is_empty(self, e: Expr) -> bool:
         if e not in self._empties:
-            bytes_ = self._telling_bytes(e)
+            telling = self._telling_bytes(e)
             seen, pending = {e}, [e]
             while pending and not self._nullable[pending[-1]]:
-                for following in {self.derivative(pending.pop(), byte) for byte in bytes_} - seen:
-                    seen.add(following)
-                    pending.append(following)
+                current = pending.pop()
+                fresh = {self.derivative(current, byte) for byte in telling} - seen
+                seen |= fresh
+                pending += fresh
             self._empties[e] = not pending
         return self._empties[e]
 

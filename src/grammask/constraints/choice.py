@@ -36,7 +36,7 @@ class Choice(Constraint):
             )
         by_text: dict[str, Any] = {}
         for value in values:
-            by_text.setdefault(_text_of(value), value)
+            by_text.setdefault(value if type(value) is str else _text_of(value), value)
         if not by_text:
             raise UnsatisfiableConstraint("a Choice of no values allows no output")
         self._value_of_text = by_text

@@ -47,6 +47,7 @@ SPACE: CodePointSet = codepoints.union(
 _CONTROL_ESCAPES = {"t": "\t", "n": "\n", "v": "\v", "f": "\f", "r": "\r", "a": "\a"}
 _QUANTIFIER = re.compile(r"\{(?:([0-9]+)(,([0-9]*))?|,([0-9]*))\}")
 _ORDINARY = re.compile(r"[^\\\[\](){}|.^$*+?\ud800-\udfff]+(?![*+?{])")
+_OCTAL = re.compile("0[0-7]{0,2}|[0-3][0-7]{2}")
 _GROUP_NAME = re.compile(r"[^\W\d]\w*|\$\w*")
 _GROUP_FLAGS = re.compile(r"([A-Za-z]*)(?:-([A-Za-z]*))?([:)])")
 _VERBOSE_SPACE = " \t\n\r\v\f"
@@ -334,7 +335,7 @@ class _Parser:
         elif char in ("Z", "z"):
             self.position += 1
             self._assertion(syntax.End())
-        elif (char.isdigit() and char.isascii() and char != "0") or char == "k":
+        elif char == "k" or (char and char in "123456789" and not _OCTAL.match(self.pattern, self.position)):
             self._refuse_backreference(start)
         else:
             value = self._class_escape(start)
@@ -373,7 +374,7 @@ class _Parser:
         if char == "N":
             return self._named_character(start)
         if char in "01234567":
-            octal = re.compile("0[0-7]{0,2}|[0-3][0-7]{2}").match(pattern, self.position - 1)
+            octal = _OCTAL.match(pattern, self.position - 1)
             if octal is not None:
                 self.position = octal.end()
                 return int(octal.group(), 8)
