@@ -1,12 +1,12 @@
-"""The preset ``vllm`` against vLLM's own penalties and cuts, where vLLM is installed, in the order its sampler states."""
+"""The preset ``vllm`` against vLLM's own penalties and cuts, where it is installed, in the order its sampler states."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from sampling import oracle
 
 from grammask.sampling import Sampler, Sampling
+from sampling import oracle
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("vllm")
