@@ -11,7 +11,7 @@ from grammask.constraints.base import Constraint
 from grammask.constraints.json_schema import whitespace as blanks
 from grammask.constraints.json_schema.arrays import ArrayAlgebra
 from grammask.constraints.json_schema.documents import Documents, DynamicScopeNeeded
-from grammask.constraints.json_schema.expansion import AnnotationsNeeded, Expander
+from grammask.constraints.json_schema.expansion import AnnotationsNeeded, Expander, TextsNeeded
 from grammask.constraints.json_schema.formulas import STRING, Formulas
 from grammask.constraints.json_schema.keys import KeySpace
 from grammask.constraints.json_schema.lowering import Lowering
@@ -83,18 +83,20 @@ class JsonSchema(Constraint):
             UnsatisfiableConstraint: it accepts nothing.
             ConstraintTooLarge: a limit was reached.
         """
-        track_scope = annotations = False
+        track_scope = annotations = by_text = False
         while True:
             try:
-                return self._lower(builder, track_scope, annotations)
+                return self._lower(builder, track_scope=track_scope, annotations=annotations, by_text=by_text)
             except DynamicScopeNeeded:
                 track_scope = True
             except AnnotationsNeeded:
                 annotations = True
+            except TextsNeeded:
+                by_text = True
             except RecursionError:
                 raise ConstraintTooLarge("the schema is nested too deeply") from None
 
-    def _lower(self, builder: Builder, track_scope: bool, annotations: bool) -> Expr:
+    def _lower(self, builder: Builder, *, track_scope: bool, annotations: bool, by_text: bool) -> Expr:
         literal, value = _SPELLINGS[self.escapes]
         formulas = Formulas()
         array_algebra = ArrayAlgebra(formulas)
@@ -104,13 +106,14 @@ class JsonSchema(Constraint):
             format_assertion=self.format_assertion,
             any_array=array_algebra.any,
             names=lambda formula: expander.shape(formula, STRING).strings,
+            by_text=by_text,
         )
         languages = StringLanguages(
             builder, reader.pattern_pointers, literal_spelling=literal, value_spelling=value
         )
         keys = KeySpace(builder, languages)
         algebra = ShapeAlgebra(formulas, ObjectAlgebra(formulas, keys), array_algebra)
-        expander = Expander(reader, algebra, annotations=annotations)
+        expander = Expander(reader, algebra, annotations=annotations, by_text=by_text)
         lowering = Lowering(
             builder,
             expander,

@@ -58,6 +58,7 @@ class Dialect:
         id_keyword: ``id`` in draft 4, ``$id`` later.
         reference_alone: the siblings of ``$ref`` are ignored (up to draft 7).
         anchors_in_id: ``"$id": "#name"`` declares an anchor (up to draft 7).
+        plain_integers: 1.0 is no integer (draft 4 defines integers by their spelling).
         contains_evaluates: items matched by ``contains`` count as evaluated (2020-12).
     """
 
@@ -66,6 +67,7 @@ class Dialect:
     id_keyword: str = "$id"
     reference_alone: bool = False
     anchors_in_id: bool = False
+    plain_integers: bool = False
     contains_evaluates: bool = False
 
     def annotations_only(self) -> Dialect:
@@ -77,7 +79,7 @@ class Dialect:
         )
 
 
-DRAFT4 = Dialect("draft 4", _COMMON, "id", True, True)
+DRAFT4 = Dialect("draft 4", _COMMON, "id", True, True, True)
 DRAFT6 = Dialect("draft 6", _DRAFT6, "$id", True, True)
 DRAFT7 = Dialect("draft 7", _DRAFT7, "$id", True, True)
 DRAFT2019 = Dialect("2019-09", _DRAFT2019)

@@ -141,14 +141,12 @@ class Documents:
 
     def nested(self, schema: dict[str, Any], parent: Resource, prefix: str) -> Resource:
         """The resource that a subschema belongs to: its parent's, or its own if it has an identifier."""
-        dialect = parent.dialect
-        if "$schema" in schema and schema is not parent.root:
-            dialect = self._dialect(schema, dialect)
-        identifier = _identifier(schema, dialect)
+        identifier = _identifier(schema, parent.dialect)
         if identifier is None or schema is parent.root:
             return parent
         found = self._nested.get(id(schema))
         if found is None:
+            dialect = self._dialect(schema, parent.dialect)
             found = self._add(_join(parent.uri, identifier), schema, dialect, prefix)
             self._nested[id(schema)] = found
         return found

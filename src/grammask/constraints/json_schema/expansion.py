@@ -42,6 +42,10 @@ class AnnotationsNeeded(Exception):
     """An unevaluated* keyword was met while annotations were not being kept apart: start again with them."""
 
 
+class TextsNeeded(Exception):
+    """Overlapping alternatives were met while schemas with the same text were kept apart: start again without."""
+
+
 class _Undecided(Exception):
     """A proof of disjointness came back to the definition it is for, or went too deep."""
 
@@ -49,9 +53,10 @@ class _Undecided(Exception):
 class Expander:
     """Computes shapes of formulas, each at most once."""
 
-    def __init__(self, reader: Reader, algebra: ShapeAlgebra, *, annotations: bool) -> None:
+    def __init__(self, reader: Reader, algebra: ShapeAlgebra, *, annotations: bool, by_text: bool) -> None:
         self._reader = reader
         self._annotations = annotations
+        self._by_text = by_text
         self.formulas = self._formulas = reader.formulas
         self._algebra = algebra
         self._definitions: dict[Formula, Formula] = {}
@@ -242,14 +247,15 @@ class Expander:
         if active.keys().isdisjoint(IN_PLACE):
             return formulas.atom(node, atom.types, "local")
         parts: list[Formula] = []
-        own = not active.keys() <= IN_PLACE | UNEVALUATED | {"then", "else"}
+        own = own_keywords = not active.keys() <= IN_PLACE | UNEVALUATED | {"then", "else"}
         for keyword, value in active.items():
             if keyword == "allOf":
                 parts.extend(reader.schemas(node, keyword))
             elif keyword == "anyOf":
                 parts.append(self._or(reader.schemas(node, keyword), "any"))
             elif keyword == "oneOf":
-                parts.append(self._exactly_one(reader.schemas(node, keyword), atom.types))
+                context = formulas.atom(node, atom.types, "local") if own_keywords else formulas.types(atom.types)
+                parts.append(self._exactly_one(reader.schemas(node, keyword), context))
             elif keyword == "not":
                 parts.append(formulas.not_(reader.child(node, value, "/not")))
             elif keyword in REFERENCES:
@@ -299,7 +305,8 @@ class Expander:
         made = Node(keywords, keywords, node.resource, node.scope, node, tokens)
         return self._formulas.atom(made, f.OBJECT if "type" in keywords else f.ANYTHING, "local")
 
-    def _exactly_one(self, branches: Sequence[Formula], types: int) -> Formula:
+    def _exactly_one(self, branches: Sequence[Formula], context: Formula) -> Formula:
+        """Exactly one branch holds, for instances that satisfy the context."""
         formulas = self._formulas
         if len(branches) == 1:
             return branches[0]
@@ -317,9 +324,11 @@ class Expander:
                         f"more than {MAX_PAIRS} pairs of oneOf branches to tell apart",
                         hint="use anyOf, or give each branch a required property with its own constant",
                     )
-                if not self.is_void(formulas.and_([a, kept[j]])):
+                if not self.is_void(formulas.and_([context, a, kept[j]])):
                     overlaps.setdefault(i, []).append(kept[j])
                     overlaps.setdefault(j, []).append(a)
+        if overlaps and not self._by_text:
+            raise TextsNeeded
         cases = [
             formulas.and_([branch, *[formulas.not_(other) for other in overlaps.get(i, ())]])
             for i, branch in enumerate(kept)

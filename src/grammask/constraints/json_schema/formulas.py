@@ -19,9 +19,11 @@ from grammask.constraints.json_schema.values import Value
 if TYPE_CHECKING:
     from grammask.constraints.json_schema.documents import Node
 
-NULL, BOOLEAN, WHOLE, FRACTION, STRING, ARRAY, OBJECT = (1 << i for i in range(7))
+NULL, BOOLEAN, PLAIN, POINTED, FRACTION, STRING, ARRAY, OBJECT = (1 << i for i in range(8))
+"""PLAIN are whole numbers written without a fraction or exponent, POINTED those written with one (1.0, 1e2)."""
+WHOLE = PLAIN | POINTED
 NUMBER = WHOLE | FRACTION
-ANYTHING = (1 << 7) - 1
+ANYTHING = (1 << 8) - 1
 
 TYPE_BITS = {
     "null": NULL,
@@ -37,7 +39,7 @@ TYPE_BITS = {
 def type_bit(value: Value) -> int:
     kind = value[0]
     if kind == "d":
-        return WHOLE if value[1].denominator == 1 else FRACTION
+        return WHOLE if value[1].denominator == 1 else FRACTION  # a whole number has both spellings
     return {"n": NULL, "b": BOOLEAN, "s": STRING, "a": ARRAY, "o": OBJECT}[kind]
 
 
@@ -150,6 +152,8 @@ class Formulas:
             if not values:
                 return self.false
             parts[self.values(values)] = None
+            if types & WHOLE in (PLAIN, POINTED) and any([type_bit(value) == WHOLE for value in values]):
+                parts[self.types(types)] = None
         elif bits != ANYTHING and any(part.types & ~bits for part in parts):
             parts[self.types(bits)] = None
         elif not parts:
@@ -183,7 +187,7 @@ class Formulas:
         if bits == ANYTHING:
             return self.true
         if values:
-            values = frozenset([value for value in values if not type_bit(value) & bits])
+            values = frozenset([value for value in values if type_bit(value) & ~bits])
             if values:
                 parts[self.values(values)] = None
         if bits:

@@ -11,6 +11,8 @@ Three passes, none of them recursive in Python:
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from grammask.constraints.json_schema import arrays, numbers, objects, strings
@@ -95,7 +97,8 @@ class Lowering:
         for formula in order:
             if formula not in productive:
                 continue
-            body = self._body(formula, productive)
+            with _located(self._plans[formula].pointer):
+                body = self._body(formula, productive)
             if formula is root and formula not in self._rules:
                 break
             padded = builder.concat([punctuation.before_value, body])
@@ -135,37 +138,26 @@ class Lowering:
 
     def _plan(self, formula: Formula) -> Plan:
         pointer = _place(formula)
-        try:
+        with _located(pointer):
             shape = self._expander.shape(formula)
             words = [b"null"] if shape.null else []
             if shape.booleans & 2:
                 words.append(b"true")
             if shape.booleans & 1:
                 words.append(b"false")
-            cells = tuple([cell for cell in shape.numbers if self._has_number(cell)])
+            cells = tuple([cell for cell in shape.numbers if numbers.has_instance(cell)])
             tree = shape.strings
             if tree != strings.NONE and self._languages.is_void(tree):
                 tree = strings.NONE
-            frames = []
+            frames: list[ObjectFrame] = []
             for cell in shape.objects:
-                frame = objects.frame(cell, self._expander.formulas, self._algebra.objects, self._keys)
-                if frame is not None:
-                    frames.append(frame)
+                frames += objects.frames(cell, self._expander.formulas, self._algebra.objects, self._keys)
             layouts = []
             for item in shape.arrays:
                 layout = arrays.layout(item, self._expander.formulas, self._algebra.arrays)
                 if layout is not None:
                     layouts.append(layout)
-        except ConstraintError as error:
-            if error.pointer is not None or pointer is None:
-                raise
-            raise type(error)(error.message, pointer=pointer, hint=error.hint) from error
         return Plan(tuple(words), cells, tree, tuple(frames), tuple(layouts), pointer)
-
-    def _has_number(self, cell: NumberCell) -> bool:
-        if cell.only is not None or (cell.low is None and cell.high is None and not cell.not_divisors):
-            return True
-        return not self._builder.is_empty(self._number(cell))
 
     def _number(self, cell: NumberCell) -> Expr:
         found = self._numbers.get(cell)
@@ -274,6 +266,19 @@ class Lowering:
             obligations=frame.obligations,
             dependencies=frame.implied,
         )
+
+
+@contextmanager
+def _located(pointer: str | None) -> Iterator[None]:
+    """Tells errors from inside where they happened."""
+    try:
+        yield
+    except ConstraintError as error:
+        if error.pointer is not None or pointer is None:
+            raise
+        raise type(error)(error.message, pointer=pointer, hint=error.hint) from error
+    except ValueError as error:  # a number that the core cannot take
+        raise ConstraintTooLarge(str(error), pointer=pointer) from error
 
 
 def _place(formula: Formula) -> str | None:

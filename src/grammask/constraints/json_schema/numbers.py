@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
 from grammask.constraints.json_schema.values import decimal_text, least_common_multiple
+from grammask.engine.errors import ConstraintTooLarge
 
 if TYPE_CHECKING:
     from grammask._core import Builder, Expr
@@ -23,6 +24,7 @@ class NumberCell(NamedTuple):
         not_divisors: the number is a multiple of none of them.
         only: the number is one of these, None for no condition.
         never: the number is none of these.
+        plain: whether the text has neither a fraction nor an exponent, None for no condition.
     """
 
     low: Fraction | None = None
@@ -33,6 +35,7 @@ class NumberCell(NamedTuple):
     not_divisors: frozenset[Fraction] = frozenset()
     only: frozenset[Fraction] | None = None
     never: frozenset[Fraction] = frozenset()
+    plain: bool | None = None
 
     def holds(self, x: Fraction) -> bool:
         if self.only is not None and x not in self.only:
@@ -47,8 +50,13 @@ class NumberCell(NamedTuple):
 
 
 ANY = NumberCell()
+
+MAX_CROSSED_DIVISOR = 100_000
+"""Multiples beyond this are not combined with a condition on spelling: their automaton has a state per remainder."""
 WHOLE = NumberCell(divisor=Fraction(1))
 FRACTIONAL = NumberCell(not_divisors=frozenset({Fraction(1)}))
+PLAIN = NumberCell(divisor=Fraction(1), plain=True)
+POINTED = NumberCell(divisor=Fraction(1), plain=False)
 
 
 def meet(a: NumberCell, b: NumberCell) -> NumberCell | None:
@@ -66,11 +74,14 @@ def meet(a: NumberCell, b: NumberCell) -> NumberCell | None:
     divisor = a.divisor if b.divisor is None else b.divisor
     if a.divisor is not None and b.divisor is not None:
         divisor = least_common_multiple(a.divisor, b.divisor)
+    plain = a.plain if b.plain is None else b.plain
+    if a.plain is not None and b.plain is not None and a.plain != b.plain:
+        return None
     only = a.only if b.only is None else b.only
     if a.only is not None and b.only is not None:
         only = a.only & b.only
     cell = NumberCell(
-        low, low_open, high, high_open, divisor, a.not_divisors | b.not_divisors, only, a.never | b.never
+        low, low_open, high, high_open, divisor, a.not_divisors | b.not_divisors, only, a.never | b.never, plain
     )
     return simplify(cell)
 
@@ -78,15 +89,15 @@ def meet(a: NumberCell, b: NumberCell) -> NumberCell | None:
 def simplify(cell: NumberCell) -> NumberCell | None:
     """The same numbers with finite sets made explicit; None when there are none."""
     if cell.only is not None:
-        kept = frozenset([x for x in cell.only if cell.holds(x)])
-        return NumberCell(only=kept) if kept else None
+        kept = frozenset([x for x in cell.only if cell.holds(x) and (not cell.plain or x.denominator == 1)])
+        return NumberCell(only=kept, plain=cell.plain) if kept else None
     if cell.divisor is not None and any(not cell.divisor % d for d in cell.not_divisors):
         return None
     if cell.low is not None and cell.high is not None:
         if cell.low > cell.high or (cell.low == cell.high and (cell.low_open or cell.high_open)):
             return None
         if cell.low == cell.high:
-            return NumberCell(only=frozenset({cell.low})) if cell.holds(cell.low) else None
+            return simplify(cell._replace(only=frozenset({cell.low})))
     return cell
 
 
@@ -104,36 +115,67 @@ def negate(cell: NumberCell) -> list[NumberCell]:
         cells.append(NumberCell(never=cell.only))
     if cell.never:
         cells.append(NumberCell(only=cell.never))
+    if cell.plain is not None:
+        cells.append(NumberCell(plain=not cell.plain))
     return cells
+
+
+def has_instance(cell: NumberCell) -> bool:
+    """Whether some number lies in a cell that ``simplify`` let through."""
+    if cell.only is not None or cell.low is None or cell.high is None:
+        return True
+    step = cell.divisor
+    if step is None:
+        return True
+    first = -(-cell.low // step) * step
+    if first == cell.low and cell.low_open:
+        first += step
+    tries = len(cell.never) + 1
+    for _ in range(tries + 1_000):
+        if first > cell.high or (first == cell.high and cell.high_open):
+            return False
+        if first not in cell.never and all(first % divisor for divisor in cell.not_divisors):
+            return True
+        first += step
+    return True
 
 
 def lower(cell: NumberCell, builder: Builder) -> Expr:
     """The texts of the numbers of a cell.
 
-    Texts with an exponent are left out where the cell is made by subtraction from divisors: the two sides of a
-    difference must spell their numbers from the same set of texts.
+    The two sides of a difference must spell their numbers from the same set of texts: ``within_reach``.
     """
     if cell.only is not None:
-        return builder.union([_point(builder, x) for x in sorted(cell.only)])
-    bounds = {
-        "minimum": None if cell.low is None else decimal_text(cell.low),
-        "maximum": None if cell.high is None else decimal_text(cell.high),
-        "exclusive_minimum": cell.low_open,
-        "exclusive_maximum": cell.high_open,
-    }
-    multiple = None if cell.divisor is None or cell.divisor == 1 else decimal_text(cell.divisor)
-    whole = cell.divisor == 1
-    if not cell.not_divisors and not cell.never:
-        return builder.decimal(**bounds, multiple_of=multiple, integer=whole)  # type: ignore[arg-type]
-    parts = [builder.decimal(**bounds, multiple_of=multiple, integer=whole, exponent=False)]  # type: ignore[arg-type]
-    for divisor in sorted(cell.not_divisors):
-        excluded = builder.decimal(multiple_of=decimal_text(divisor), exponent=False)
-        parts.append(builder.complement(excluded))
-    for x in sorted(cell.never):
-        parts.append(builder.complement(_point(builder, x, exponent=False)))
-    return builder.intersection(parts)
+        parts = [builder.union([_point(builder, x) for x in sorted(cell.only)])]
+    else:
+        exact = bool(cell.not_divisors or cell.never)
+        parts = [
+            builder.decimal(
+                minimum=None if cell.low is None else decimal_text(cell.low),
+                maximum=None if cell.high is None else decimal_text(cell.high),
+                exclusive_minimum=cell.low_open,
+                exclusive_maximum=cell.high_open,
+                multiple_of=None if cell.divisor is None or cell.divisor == 1 else decimal_text(cell.divisor),
+                integer=cell.divisor == 1 or bool(cell.plain),
+                within_reach=exact,
+            )
+        ]
+        for divisor in sorted(cell.not_divisors):
+            parts.append(builder.complement(builder.decimal(multiple_of=decimal_text(divisor), within_reach=True)))
+        for x in sorted(cell.never):
+            parts.append(builder.complement(_point(builder, x, within_reach=True)))
+    if cell.plain is not None:
+        if cell.divisor is not None and cell.divisor > MAX_CROSSED_DIVISOR:
+            raise ConstraintTooLarge(
+                f"draft 4 integers that are multiples of {cell.divisor}",
+                hint="declare a later draft: from draft 6 on, 1.0 is an integer and large multiples are no problem",
+            )
+        digits = builder.repeat(builder.byte_set([(0x30, 0x39)]), 1, None)
+        plain = builder.concat([builder.optional(builder.literal(b"-")), digits])
+        parts.append(plain if cell.plain else builder.complement(plain))
+    return parts[0] if len(parts) == 1 else builder.intersection(parts)
 
 
-def _point(builder: Builder, x: Fraction, exponent: bool = True) -> Expr:
+def _point(builder: Builder, x: Fraction, within_reach: bool = False) -> Expr:
     text = decimal_text(x)
-    return builder.decimal(minimum=text, maximum=text, exponent=exponent)
+    return builder.decimal(minimum=text, maximum=text, within_reach=within_reach)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from grammask.constraints.json_schema.formulas import Formula, Formulas
 from grammask.constraints.json_schema.keys import Keys, KeySpace, one
 from grammask.constraints.json_schema.strings import is_spellable
+from grammask.constraints.json_schema.values import Value
 from grammask.engine.errors import ConstraintTooLarge
 
 if TYPE_CHECKING:
@@ -28,8 +29,11 @@ T = TypeVar("T")
 Clause = tuple[tuple[Keys, Formula], ...]
 
 MAX_OBLIGATIONS = 32
-MAX_SPLIT = 6
+MAX_SPLIT = 8
 """A member's value is split by at most this many conditions, of which some member must fulfil each."""
+COMFORTABLE_SPLIT = 2
+"""Above this, an object is first told apart by the constants of one of its properties."""
+MAX_FRAMES = 500
 
 
 class ObjectCell:
@@ -221,8 +225,60 @@ class ObjectFrame(NamedTuple):
                 yield formula
 
 
-def frame(cell: ObjectCell, formulas: Formulas, algebra: ObjectAlgebra, keys: KeySpace) -> ObjectFrame | None:
-    """The frame of a cell; None when no object fits for a reason that shows without looking into values."""
+def frames(cell: ObjectCell, formulas: Formulas, algebra: ObjectAlgebra, keys: KeySpace) -> list[ObjectFrame]:
+    """The frames whose union is a cell; none when no object fits for a reason that shows without looking into values.
+
+    Raises:
+        ConstraintTooLarge: too many conditions of which some member must fulfil each.
+    """
+    found: list[ObjectFrame] = []
+    waiting = [cell]
+    while waiting:
+        part = waiting.pop()
+        if len(part.clauses) < 2:
+            single = _frame(part, formulas, algebra, keys, MAX_SPLIT)
+        else:
+            try:
+                single = _frame(part, formulas, algebra, keys, COMFORTABLE_SPLIT)
+            except ConstraintTooLarge:
+                parts = _told_apart(part, formulas, algebra)
+                if parts is not None:
+                    waiting += parts
+                    if len(waiting) + len(found) > MAX_FRAMES:
+                        raise
+                    continue
+                single = _frame(part, formulas, algebra, keys, MAX_SPLIT)
+        if single is not None:
+            found.append(single)
+    return found
+
+
+def _told_apart(cell: ObjectCell, formulas: Formulas, algebra: ObjectAlgebra) -> list[ObjectCell] | None:
+    """The cell cut along the constants of the property that settles most clauses; None if no property settles any."""
+    tests: dict[str, dict[int, Formula]] = {}
+    for bit, clause in enumerate(cell.clauses):
+        for listed, formula in clause:
+            name = _only_name(listed)
+            if name is not None and _is_flat(formula):
+                tests.setdefault(name, {})[bit] = formula
+    if not tests:
+        return None
+    name = max(tests, key=lambda candidate: len(tests[candidate]))
+    flat: dict[Formula, int] = {}
+    for bit, formula in tests[name].items():
+        flat[formula] = flat.get(formula, 0) | 1 << bit
+    base = algebra.value_of(cell, name)
+    options = [ObjectCell({name: part}, required=(name,)) for part, _ in _split_flat(base, flat, formulas)]
+    if name not in cell.required:
+        options.append(ObjectCell({name: formulas.false}))
+    parts = [algebra.meet(cell, option) for option in options]
+    kept = [part for part in parts if part is not None]
+    return kept if all(len(part.clauses) < len(cell.clauses) for part in kept) else None
+
+
+def _frame(
+    cell: ObjectCell, formulas: Formulas, algebra: ObjectAlgebra, keys: KeySpace, max_split: int
+) -> ObjectFrame | None:
     simple = algebra.simplify(cell) if cell.clauses or cell.implied or cell.required else cell
     if simple is None:
         return None
@@ -258,7 +314,7 @@ def frame(cell: ObjectCell, formulas: Formulas, algebra: ObjectAlgebra, keys: Ke
             if keys.contains(listed, name)
         ]
         places[name] = len(members)
-        members.append(Member(name, None, name in required, _alternatives(base, tests, formulas)))
+        members.append(Member(name, None, name in required, _alternatives(base, tests, formulas, max_split)))
     by_value: dict[tuple[tuple[Formula, int], ...], list[Expr]] = {}
     for language, known in keys.partition(families):  # type: ignore[arg-type]
         base = formulas.and_([formula for listed, formula in cell.foralls if _covers(listed, known)])
@@ -270,7 +326,7 @@ def frame(cell: ObjectCell, formulas: Formulas, algebra: ObjectAlgebra, keys: Ke
             for listed, formula in clause
             if _covers(listed, known)
         ]
-        by_value.setdefault(_alternatives(base, tests, formulas), []).append(language)
+        by_value.setdefault(_alternatives(base, tests, formulas, max_split), []).append(language)
     for values, languages in by_value.items():
         language = keys.without(keys.any_of(languages), list(names))
         members.append(Member(None, language, False, values))
@@ -297,12 +353,12 @@ def frame(cell: ObjectCell, formulas: Formulas, algebra: ObjectAlgebra, keys: Ke
             cell.clauses,
             cell.implied,
         )
-        return frame(narrowed, formulas, algebra, keys)
+        return _frame(narrowed, formulas, algebra, keys, max_split)
     return ObjectFrame(tuple(members), cell.low, cell.high, len(cell.clauses), tuple(implied))
 
 
 def _alternatives(
-    base: Formula, tests: list[tuple[int, Formula]], formulas: Formulas
+    base: Formula, tests: list[tuple[int, Formula]], formulas: Formulas, max_split: int
 ) -> tuple[tuple[Formula, int], ...]:
     """The values of a member, by which clauses they fulfil. Alternatives may overlap: a value may fulfil less."""
     if not tests:
@@ -311,26 +367,62 @@ def _alternatives(
     for bit, formula in tests:
         merged[bit] = formulas.or_([merged[bit], formula]) if bit in merged else formula
     always = 0
-    open_bits = []
+    by_formula: dict[Formula, int] = {}
     for bit, formula in merged.items():
         both = formulas.and_([base, formula])
         if both is base:
             always |= 1 << bit
         elif both is not formulas.false:
-            open_bits.append(bit)
-    if len(open_bits) > MAX_SPLIT:
-        raise ConstraintTooLarge(f"a property whose value decides more than {MAX_SPLIT} alternatives at once")
+            by_formula[formula] = by_formula.get(formula, 0) | 1 << bit
     found: dict[Formula, int] = {}
-    for size in range(len(open_bits) + 1):
-        for chosen in combinations(open_bits, size):
-            value = formulas.and_([base, *[merged[bit] for bit in chosen]])
-            if value is formulas.false:
-                continue
-            mask = always
-            for bit in chosen:
-                mask |= 1 << bit
-            found[value] = found.get(value, 0) | mask
+    flat = {formula: mask for formula, mask in by_formula.items() if _is_flat(formula)}
+    deep = [(formula, mask) for formula, mask in by_formula.items() if formula not in flat]
+    if len(deep) > max_split:
+        raise ConstraintTooLarge(
+            f"a property whose value decides more than {max_split} alternatives at once",
+            hint="tell alternatives apart by a required property with different constants",
+        )
+    for part, known in _split_flat(base, flat, formulas):
+        for size in range(len(deep) + 1):
+            for chosen in combinations(deep, size):
+                value = formulas.and_([part, *[formula for formula, _ in chosen]])
+                if value is formulas.false:
+                    continue
+                mask = always | known
+                for _, bits in chosen:
+                    mask |= bits
+                found[value] = found.get(value, 0) | mask
     return tuple(found.items())
+
+
+def _is_flat(formula: Formula) -> bool:
+    """Whether a formula is about constants alone."""
+    return formula.kind == "values" or (formula.kind == "not" and formula.args[0].kind == "values")
+
+
+def _split_flat(base: Formula, flat: dict[Formula, int], formulas: Formulas) -> list[tuple[Formula, int]]:
+    """The base cut into parts by which of the conditions on constants they fulfil; linear in the constants."""
+    if not flat:
+        return [(base, 0)]
+    listed: dict[Value, int] = {}
+    others = 0
+    for formula in flat:
+        for value in formula.payload if formula.kind == "values" else formula.args[0].payload:
+            listed[value] = 0
+    for formula, mask in flat.items():
+        if formula.kind == "values":
+            for value in formula.payload:
+                listed[value] |= mask
+        else:
+            others |= mask
+            for value in listed.keys() - formula.args[0].payload:
+                listed[value] |= mask
+    groups: dict[int, set[Value]] = {}
+    for value, mask in listed.items():
+        groups.setdefault(mask, set()).add(value)
+    parts = [(formulas.and_([base, formulas.values(frozenset(group))]), mask) for mask, group in groups.items()]
+    rest = formulas.and_([base, formulas.not_(formulas.values(frozenset(listed)))])
+    return [(part, mask) for part, mask in [*parts, (rest, others)] if part is not formulas.false]
 
 
 def _covers(listed: Keys, known: frozenset[object]) -> bool:

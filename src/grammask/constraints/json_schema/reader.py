@@ -25,6 +25,7 @@ from grammask.engine.errors import ConstraintSyntaxError, ConstraintTooLarge, Un
 
 MAX_REFERENCE_CHAIN = 1_000
 MAX_FORMULAS = 200_000
+MAX_COMPARED_TEXT = 3_000
 
 _VALUE_KEYWORDS = frozenset({"type", "const", "enum"})
 
@@ -33,6 +34,8 @@ class Reader:
     """Turns places of the documents into formulas and cells.
 
     names: the strings that satisfy a formula (for propertyNames).
+    by_text: whether schemas with the same text are recognised as the same formula. It helps where alternatives must be
+        told apart, and costs time elsewhere.
     """
 
     def __init__(
@@ -43,7 +46,10 @@ class Reader:
         format_assertion: bool,
         any_array: ArrayCell,
         names: Callable[[Formula], Strings],
+        by_text: bool,
     ) -> None:
+        self._by_text = by_text
+        self._texts: dict[tuple[str, Resource, Scope], Formula] = {}
         self.names = names
         self.documents = documents
         self.formulas = formulas
@@ -85,7 +91,7 @@ class Reader:
             found = self._nodes.get(key)
             if found is not None:
                 return found
-            if resource.dialect.id_keyword in schema or "$schema" in schema:
+            if resource.dialect.id_keyword in schema:
                 inner = self.documents.nested(schema, resource, _pointer(resource, parent, tokens))
                 if inner is not resource:
                     resource, parent, tokens = inner, None, ""
@@ -113,12 +119,23 @@ class Reader:
                 scope = self.documents.enter(scope, resource)
                 parent = None
                 continue
+            elif (same := self._same(node)) is not None:
+                found = same
             else:
                 found = formulas.atom(node, self._types(node))
             if len(self._nodes) > MAX_FORMULAS:
                 raise ConstraintTooLarge(f"more than {MAX_FORMULAS} subschemas", pointer=node.pointer)
             self._nodes[key] = found
             return found
+
+    def _same(self, node: Node) -> Formula | None:
+        """The formula of a schema with the same text, if one was read before in the same resource."""
+        if not self._by_text:
+            return None
+        text = repr(node.active)
+        if len(text) > MAX_COMPARED_TEXT:
+            return None
+        return self._texts.setdefault((text, node.resource, node.scope), self.formulas.atom(node, self._types(node)))
 
     def reference(self, node: Node, keyword: str) -> Formula:
         """The formula that a reference of a node stands for."""
@@ -144,7 +161,7 @@ class Reader:
             return f.ANYTHING
         if isinstance(names, str):
             bits = f.TYPE_BITS.get(names)
-            if bits is not None:
+            if bits is not None and bits != f.WHOLE:
                 return bits
             names = [names]
         if not isinstance(names, list):
@@ -156,7 +173,7 @@ class Reader:
                 raise ConstraintSyntaxError(
                     f"unknown type {name!r}", pointer=node.at("type"), hint="the types are " + ", ".join(f.TYPE_BITS)
                 )
-            bits |= known
+            bits |= f.PLAIN if known == f.WHOLE and node.resource.dialect.plain_integers else known
         return bits
 
     def _constants(self, node: Node) -> Formula:
@@ -165,9 +182,8 @@ class Reader:
         listed = self._values(node)
         if listed is None:
             return self.formulas.types(types)
-        if types != f.ANYTHING:
-            listed = frozenset([value for value in listed if f.type_bit(value) & types])
-        return self.formulas.values(listed)
+        formula = self.formulas.values(listed)
+        return formula if types == f.ANYTHING else self.formulas.and_([formula, self.formulas.types(types)])
 
     def _values(self, node: Node) -> frozenset[Value] | None:
         listed: frozenset[Value] | None = None

@@ -27,6 +27,18 @@ MAX_CELL_WORK = 20_000
 """At most this many pairs of cells are looked at for one conjunction."""
 
 
+_NUMBERS = {
+    f.NUMBER: (numbers.ANY,),
+    f.WHOLE: (numbers.WHOLE,),
+    f.PLAIN: (numbers.PLAIN,),
+    f.POINTED: (numbers.POINTED,),
+    f.FRACTION: (numbers.FRACTIONAL,),
+    f.PLAIN | f.FRACTION: (numbers.PLAIN, numbers.FRACTIONAL),
+    f.POINTED | f.FRACTION: (NumberCell(plain=False),),
+}
+"""The cells of each set of kinds of numbers."""
+
+
 class Shape:
     """A union of cells.
 
@@ -88,10 +100,8 @@ class ShapeAlgebra:
         found = self._by_types.get(bits)
         if found is None:
             cells: tuple[NumberCell, ...] = ()
-            if bits & f.NUMBER == f.NUMBER:
-                cells = (numbers.ANY,)
-            elif bits & f.NUMBER:
-                cells = (numbers.WHOLE if bits & f.WHOLE else numbers.FRACTIONAL,)
+            if bits & f.NUMBER:
+                cells = _NUMBERS[bits & f.NUMBER]
             found = self._by_types[bits] = Shape(
                 bool(bits & f.NULL),
                 3 if bits & f.BOOLEAN else 0,
@@ -205,7 +215,19 @@ class ShapeAlgebra:
         if len(a) == 1 and len(b) == 1:
             both = meet(a[0], b[0])
             return () if both is None else (both,)
-        found = [both for x in a for y in b if (both := meet(x, y)) is not None]
+        found: list[Cell] = []
+        for x in a:
+            key = getattr(x, "key", x)
+            narrowed = []
+            for y in b:
+                both = meet(x, y)
+                if both is None:
+                    continue
+                if getattr(both, "key", both) == key:  # x lies in y: the other cells of b add nothing to x
+                    narrowed = [both]
+                    break
+                narrowed.append(both)
+            found += narrowed
         return _distinct_cells(found)
 
 

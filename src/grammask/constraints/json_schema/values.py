@@ -31,7 +31,7 @@ class Members(frozenset[tuple[str, Value]]):
 
 
 MAX_DEPTH = 200
-MAX_EXPONENT = 1_000
+MAX_EXPONENT = 350
 """Numbers in a schema may have at most about this many digits before or after the point."""
 
 
