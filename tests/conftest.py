@@ -1,7 +1,7 @@
 """What all tests share: hypothesis without deadlines, and the data that is too large to be committed.
 
-``GRAMMASK_DATA`` names a folder with ``tokenizers/NAME.tokenizer.json.gz`` and the files that single tests ask for. Tests
-that need it are skipped where it is absent.
+``GRAMMASK_DATA`` names a folder with ``tokenizers/NAME.tokenizer.json.gz`` and the files that single tests ask for.
+Tests that need it are skipped where it is absent.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# A slow machine is not a wrong result. In CI hypothesis draws the same examples each time and prints how to repeat them.
+# A slow machine is not a wrong result. In CI hypothesis draws the same examples each time.
 settings.register_profile("grammask", deadline=None, print_blob=True, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("grammask")
 
