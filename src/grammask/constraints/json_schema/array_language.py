@@ -24,7 +24,7 @@ def array_expression(
     """The expression of a layout.
 
     Raises:
-        UnsupportedConstraint: pairwise different items together with conditions on single items.
+        UnsupportedConstraint: pairwise different items together with counts.
     """
     return _ArrayLanguage(layout, values, builder, punctuation).expression()
 
@@ -67,13 +67,11 @@ class _ArrayLanguage:
         if not width:
             if high == 0 or rest == builder.empty:
                 return builder.epsilon if low == 0 else builder.empty
-            more = builder.repeat(
-                builder.concat([comma, rest]), max(low - 1, 0), None if high is None else high - 1
-            )
+            more = builder.repeat(builder.concat([comma, rest]), max(low - 1, 0), None if high is None else high - 1)
             words = builder.concat([rest, more])
             return words if low else builder.optional(words)
         # What may follow item number `width`: later items, each after a comma.
-        if high is not None and high <= width or rest == builder.empty:
+        if (high is not None and high <= width) or rest == builder.empty:
             tail = builder.epsilon if low <= width else builder.empty
         else:
             tail = builder.repeat(
@@ -138,19 +136,15 @@ class _ArrayLanguage:
 
     def _unique(self) -> Expr:
         layout, builder, punctuation = self._layout, self._builder, self._punctuation
-        if layout.prefix or layout.counts or layout.clauses:
+        if layout.counts or layout.clauses:
             raise UnsupportedConstraint(
-                "uniqueItems together with conditions on single items (prefixItems, contains)",
+                "uniqueItems together with a count of items that satisfy a schema (contains, or excluded alternatives)",
                 pointer=layout.unique,
                 hint="drop one of the two",
             )
-        item = self._choice(layout.rest)
-        if item == builder.empty:
-            if layout.low:
-                return builder.empty
-            return builder.concat([punctuation.open_array, punctuation.close_array])
         return builder.unique_array(
-            item,
+            self._choice(layout.rest),
+            prefix=[self._choice(letters) for letters in layout.prefix],
             open=punctuation.open_array,
             comma=punctuation.item_comma,
             close=punctuation.close_array,

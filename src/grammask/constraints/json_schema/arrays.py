@@ -81,9 +81,7 @@ class ArrayCell:
         )
 
     def with_evaluated(self, evaluated: tuple[int | None, Formula] | None) -> ArrayCell:
-        return ArrayCell(
-            self.prefix, self.rest, self.low, self.high, self.counts, self.clauses, self.unique, evaluated
-        )
+        return ArrayCell(self.prefix, self.rest, self.low, self.high, self.counts, self.clauses, self.unique, evaluated)
 
     def at(self, position: int) -> Formula:
         return self.prefix[position] if position < len(self.prefix) else self.rest
@@ -138,7 +136,9 @@ class ArrayAlgebra:
                     option
                     for option in clause
                     if not (high is not None and option.position >= high)
-                    and (option.later or formulas.and_([cell.at(option.position), option.formula]) is not formulas.false)
+                    and (
+                        option.later or formulas.and_([cell.at(option.position), option.formula]) is not formulas.false
+                    )
                     and not (
                         option.later
                         and option.position >= len(cell.prefix)

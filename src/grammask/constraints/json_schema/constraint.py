@@ -24,6 +24,7 @@ from grammask.engine.errors import ConstraintSyntaxError, ConstraintTooLarge
 
 if TYPE_CHECKING:
     from grammask._core import Builder, Expr, Spelling
+    from grammask.constraints.json_schema.explain import Entry
 
 PropertyOrder = Literal["schema", "any"]
 Escapes = Literal["short", "values", "all"]
@@ -108,9 +109,7 @@ class JsonSchema(Constraint):
             names=lambda formula: expander.shape(formula, STRING).strings,
             by_text=by_text,
         )
-        languages = StringLanguages(
-            builder, reader.pattern_pointers, literal_spelling=literal, value_spelling=value
-        )
+        languages = StringLanguages(builder, reader.pattern_pointers, literal_spelling=literal, value_spelling=value)
         keys = KeySpace(builder, languages)
         algebra = ShapeAlgebra(formulas, ObjectAlgebra(formulas, keys), array_algebra)
         expander = Expander(reader, algebra, annotations=annotations, by_text=by_text)
@@ -122,8 +121,15 @@ class JsonSchema(Constraint):
             languages,
             blanks.punctuation(self.whitespace, builder),
             ordered=self.property_order == "schema",
+            policy=f"{self.whitespace}/{self.escapes}",
         )
         return lowering.expression(reader.root())
+
+    def report(self) -> list[Entry]:
+        """What becomes of each keyword of the schema: enforced, annotation or refused."""
+        from grammask.constraints.json_schema.explain import explain
+
+        return explain(self)
 
     def __repr__(self) -> str:
         return f"JsonSchema({self.schema!r})"

@@ -21,8 +21,8 @@ from grammask.constraints.json_schema import numbers, strings
 from grammask.constraints.json_schema.arrays import ArrayCell
 from grammask.constraints.json_schema.dialects import IN_PLACE, REFERENCES, UNEVALUATED
 from grammask.constraints.json_schema.documents import Node, escape
-from grammask.constraints.json_schema.formulas import Formula, Formulas
-from grammask.constraints.json_schema.keys import NO_KEY, EVERY_KEY
+from grammask.constraints.json_schema.formulas import Formula
+from grammask.constraints.json_schema.keys import EVERY_KEY, NO_KEY
 from grammask.constraints.json_schema.objects import ObjectCell
 from grammask.constraints.json_schema.reader import Reader
 from grammask.constraints.json_schema.shapes import EMPTY, Shape, ShapeAlgebra
@@ -159,9 +159,7 @@ class Expander:
             arrays = algebra.of_types(bits & f.ARRAY)
             for item in covered.arrays:
                 arrays = algebra.meet(arrays, Shape(arrays=tuple(algebra.arrays.negate(item))))
-            return Shape(
-                plain.null, plain.booleans, plain.numbers, plain.strings, objects.objects, arrays.arrays
-            )
+            return Shape(plain.null, plain.booleans, plain.numbers, plain.strings, objects.objects, arrays.arrays)
         finally:
             self._open.discard(mark)
 

@@ -157,7 +157,13 @@ def is_known(name: object) -> bool:
 
 
 def lower(name: str, builder: Builder, spelling: Spelling) -> Expr:
-    """The texts of a format, without quotes."""
+    """The texts of a format, without quotes; kept for the other constraints over the same vocabulary."""
     from grammask.constraints.regex import lower_pattern
 
-    return lower_pattern(PATTERNS[ALIASES.get(name, name)], builder, spelling=spelling, search=False)
+    key = f"format/{spelling}/{name}"
+    found = builder.memo_get(key)
+    if found is None:
+        pattern = PATTERNS[ALIASES.get(name, name)]
+        found = lower_pattern(pattern, builder, spelling=spelling, search=False)
+        builder.memo_set(key, found)
+    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, NamedTuple
 
-from grammask.constraints.json_schema.strings import ANY, Strings, StringLanguages
+from grammask.constraints.json_schema.strings import ANY, StringLanguages, Strings
 
 if TYPE_CHECKING:
     from grammask._core import Builder, Expr

@@ -22,7 +22,7 @@ from grammask.constraints.json_schema.formulas import Formula
 from grammask.constraints.json_schema.keys import KeySpace, spelled
 from grammask.constraints.json_schema.numbers import NumberCell
 from grammask.constraints.json_schema.objects import ObjectFrame
-from grammask.constraints.json_schema.strings import Strings, StringLanguages
+from grammask.constraints.json_schema.strings import StringLanguages, Strings
 from grammask.constraints.json_schema.whitespace import Punctuation
 from grammask.engine.errors import ConstraintError, ConstraintTooLarge, UnsatisfiableConstraint
 
@@ -69,7 +69,9 @@ class Lowering:
         punctuation: Punctuation,
         *,
         ordered: bool,
+        policy: str,
     ) -> None:
+        self._any_value_key = f"json-value/{policy}"
         self._builder = builder
         self._expander = expander
         self._algebra = algebra
@@ -88,11 +90,15 @@ class Lowering:
         Raises:
             ConstraintError: see the subclasses.
         """
+        builder, punctuation = self._builder, self._punctuation
+        anything = self._expander.formulas.true
+        known = builder.memo_get(self._any_value_key) if root is not anything else None
+        if known is not None:
+            self._values[anything] = known
         order = self._plan_all(root)
         productive = self._productive(order)
         if root not in productive:
             raise self._conflict(root, productive)
-        builder, punctuation = self._builder, self._punctuation
         body = builder.empty
         for formula in order:
             if formula not in productive:
@@ -108,6 +114,8 @@ class Lowering:
             else:
                 builder.define(rule, padded)
                 self._values[formula] = rule
+                if formula is anything:
+                    builder.memo_set(self._any_value_key, rule)
         if body == builder.empty:
             raise self._conflict(root, productive)
         return body
@@ -124,7 +132,7 @@ class Lowering:
             if done:
                 order.append(formula)
                 continue
-            if formula in plans:
+            if formula in plans or formula in self._values:
                 continue
             if len(plans) >= MAX_PLANS:
                 raise ConstraintTooLarge(f"more than {MAX_PLANS} different subschemas and combinations of subschemas")
@@ -168,7 +176,7 @@ class Lowering:
     # -- productivity
 
     def _productive(self, order: list[Formula]) -> set[Formula]:
-        found: set[Formula] = set()
+        found: set[Formula] = set(self._values)
         waiting = order
         while True:
             left = []

@@ -150,9 +150,7 @@ class ObjectAlgebra:
         for name, others in cell.implied:
             if name in required:
                 required = _unique([*required, *others])
-        result = ObjectCell(
-            props, cell.foralls, required, cell.low, cell.high, clauses, cell.implied, cell.evaluated
-        )
+        result = ObjectCell(props, cell.foralls, required, cell.low, cell.high, clauses, cell.implied, cell.evaluated)
         for name in required:
             if self.value_of(result, name) is false:
                 return None

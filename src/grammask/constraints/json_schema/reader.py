@@ -83,7 +83,8 @@ class Reader:
                 if schema is False:
                     return formulas.false
                 raise ConstraintSyntaxError(
-                    f"a schema is an object or a boolean, not {_kind(schema)}", pointer=_pointer(resource, parent, tokens)
+                    f"a schema is an object or a boolean, not {_kind(schema)}",
+                    pointer=_pointer(resource, parent, tokens),
                 )
             if not schema:
                 return formulas.true
@@ -396,7 +397,7 @@ class Reader:
 
     def _size(self, node: Node, keyword: str) -> int | None:
         value = node.active.get(keyword)
-        if value is None or type(value) is int and value >= 0:
+        if value is None or (type(value) is int and value >= 0):
             return value
         if values.is_number(value):
             exact = values.number(value, node.at(keyword))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING
 
 from grammask.constraints.json_schema import formats
 from grammask.engine.errors import ConstraintError
@@ -64,7 +64,7 @@ class Or:
     parts: tuple[Strings, ...]
 
 
-Strings = Union[Only, Except, Length, Pattern, Format, Not, And, Or]
+Strings = Only | Except | Length | Pattern | Format | Not | And | Or
 
 ANY = Except(frozenset())
 NONE = Only(frozenset())
@@ -248,8 +248,14 @@ class StringLanguages:
     def _pattern(self, source: str, spelling: Spelling) -> Expr:
         from grammask.constraints.regex import lower_pattern
 
+        key = f"pattern/{spelling}/{source}"
+        found = self._builder.memo_get(key)
+        if found is not None:
+            return found
         try:
-            return lower_pattern(source, self._builder, spelling=spelling, search=True)
+            found = lower_pattern(source, self._builder, spelling=spelling, search=True)
+            self._builder.memo_set(key, found)
+            return found
         except ConstraintError as error:
             hint = f"in the pattern {source!r}" + (f"; {error.hint}" if error.hint else "")
             pointer = self._pattern_pointers.get(source)
