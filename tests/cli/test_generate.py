@@ -130,6 +130,32 @@ def test_json_lines(run: Callable[..., Any], writes: Callable[..., Any]) -> None
     ]
 
 
+TYPES = """
+from dataclasses import dataclass
+from enum import Enum
+
+class Size(Enum):
+    SMALL = "small"
+    LARGE = "large"
+
+@dataclass
+class Thing:
+    name: str
+    size: Size
+"""
+
+
+def test_types(run: Callable[..., Any], writes: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "shop_types.py").write_text(TYPES, encoding="utf-8")
+    text = '{"name":"pot","size":"large"}'
+    writes(text)
+    assert run("generate", "--type", "shop_types:Thing", "p").out == text + "\n"
+    writes(text)
+    arguments = ["--type", "shop_types:Thing", "--whitespace", "compact", "--json-lines"]
+    assert json.loads(run("generate", *arguments, stdin='"p"').out)["value"] == {"name": "pot", "size": "large"}
+    assert run("check", "--type", "shop_types:Size", '"medium"').code == 1
+
+
 def test_a_failing_line_does_not_stop_the_others(run: Callable[..., Any], writes: Callable[..., Any]) -> None:
     writes("abc", "abc", "abc", context_length=40)
     stdin = json.dumps("short") + "\n" + json.dumps("long" * 50) + "\n" + json.dumps("short") + "\n"

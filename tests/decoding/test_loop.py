@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass
+from typing import Annotated, Literal
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 
 import grammask
 from grammask import Choice, Regex, Sampling
+from grammask.decoding import InvalidValue
 from grammask.models import ContextTooLong, FunctionModel, ModelError
 from grammask.sampling import SamplingError
 from support.models import END, TURN, WritingModel, byte_vocabulary, indifferent_model
@@ -228,6 +231,36 @@ def test_json_values_are_parsed() -> None:
     }
     result = WritingModel('{"n": 12}').generate("p", grammask.JsonSchema(schema))
     assert result.value == {"n": 12} == json.loads(result.text)
+
+
+@dataclass
+class Point:
+    x: int
+    label: Literal["a", "b"]
+
+
+def test_types_are_parsed() -> None:
+    result = WritingModel('{"x": -3, "label": "b"}').generate("p", Point)
+    assert result.value == Point(-3, "b")
+    assert WritingModel("[1, 2]").generate("p", list[int]).value == [1, 2]
+    assert WritingModel("true").generate("p", grammask.typed_output(bool)).value is True
+
+
+def test_what_the_type_refuses_is_an_error_with_the_text() -> None:
+    pydantic = pytest.importorskip("pydantic")
+
+    def even(number: int) -> int:
+        if number % 2:
+            raise ValueError("must be even")
+        return number
+
+    model = WritingModel("7")
+    even_number = Annotated[int, pydantic.AfterValidator(even), pydantic.Field(ge=0, le=9)]
+    wanted = pydantic.RootModel[even_number]
+    assert WritingModel("8").generate("p", wanted).value.root == 8
+    with pytest.raises(InvalidValue, match="must be even") as caught:
+        model.generate("p", wanted)
+    assert caught.value.text == "7"
 
 
 def test_a_plain_text_stands_for_itself() -> None:

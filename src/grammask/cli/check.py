@@ -37,9 +37,11 @@ Examples:
 
   grammask check --grammar arithmetic.gbnf --input expression.txt
 
-  curl -s https://example.org/data.json | grammask check --schema data.schema.json --property-order any
+  cat data.json | grammask check --schema data.schema.json --property-order any
 
-Exit status: 0 valid; 1 not valid; 2 wrong usage; 3 the constraint cannot be enforced.
+Exit status:
+
+  0 valid; 1 not valid; 2 wrong usage; 3 the constraint cannot be enforced.
 """
 
 

@@ -35,6 +35,7 @@ class UsageError(Exception):
 @contextlib.contextmanager
 def errors_as_exit_codes() -> Iterator[None]:
     """Turns the errors that a user can act on into a message and an exit status. Programming errors pass through."""
+    from grammask.decoding.result import InvalidValue
     from grammask.engine.errors import ConstraintError
     from grammask.engine.vocabulary import VocabularyError
     from grammask.models.errors import ModelError
@@ -48,7 +49,7 @@ def errors_as_exit_codes() -> Iterator[None]:
     except ConstraintError as error:
         complain(f"{_kind(error)}: {error}")
         raise typer.Exit(ExitCode.CONSTRAINT) from error
-    except (ModelError, SamplingError, VocabularyError) as error:
+    except (InvalidValue, ModelError, SamplingError, VocabularyError) as error:
         complain(str(error))
         raise typer.Exit(ExitCode.MODEL) from error
     except KeyboardInterrupt:

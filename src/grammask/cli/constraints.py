@@ -76,7 +76,7 @@ PropertyOrderOption = Annotated[
     PropertyOrder,
     typer.Option(
         "--property-order",
-        help="For --schema: members in the order that the schema lists them, or in any order.",
+        help="For --schema and --type: members in the order that the schema lists them, or in any order.",
         rich_help_panel=PANEL,
     ),
 ]
@@ -84,7 +84,7 @@ WhitespaceOption = Annotated[
     Whitespace,
     typer.Option(
         "--whitespace",
-        help="For --schema: blanks wherever JSON allows them, nowhere, or one after each comma and colon.",
+        help="For JSON: blanks wherever they are allowed, nowhere, or one after each comma and colon.",
         rich_help_panel=PANEL,
     ),
 ]
@@ -104,7 +104,7 @@ class ConstraintOptions:
     whitespace: Whitespace = Whitespace.FLEXIBLE
 
     def resolve(self) -> Any:
-        """The Constraint, the Python type, or None if no option was given.
+        """The Constraint, a TypedOutput for ``--type``, or None if no option was given.
 
         Raises:
             UsageError: more than one option, or a file or type that is not there.
@@ -125,7 +125,9 @@ class ConstraintOptions:
         if len(given) > 1:
             raise UsageError(f"{' and '.join(given)} exclude each other: give one constraint")
         if self.type_name is not None:
-            return import_type(self.type_name)
+            from grammask.constraints.types import typed_output
+
+            return typed_output(import_type(self.type_name), **self._json_options())
         return self._constraint()
 
     def require(self) -> Constraint:
@@ -133,29 +135,24 @@ class ConstraintOptions:
         value = self.resolve()
         if value is None:
             raise UsageError("no constraint: give one of --schema, --type, --regex, --choice, --grammar, --json")
-        if self.type_name is not None:
-            from grammask.constraints.types import constraint_for
-
-            return constraint_for(value)
-        constraint: Constraint = value
+        constraint: Constraint = value if self.type_name is None else value.constraint
         return constraint
+
+    def _json_options(self) -> dict[str, Any]:
+        return {"property_order": self.property_order.value, "whitespace": self.whitespace.value}
 
     def _constraint(self) -> Constraint | None:
         import grammask
 
         if self.schema is not None:
-            return grammask.JsonSchema(
-                load_schema(self.schema),
-                property_order=self.property_order.value,
-                whitespace=self.whitespace.value,
-            )
+            return grammask.JsonSchema(load_schema(self.schema), **self._json_options())
         if self.regex is not None:
             return grammask.Regex(self.regex)
         if self.choices:
             return grammask.Choice(self.choices)
         if self.grammar is not None:
             return load_grammar(self.grammar)
-        return grammask.JsonValue() if self.json else None
+        return grammask.JsonValue(whitespace=self.whitespace.value) if self.json else None
 
 
 def load_schema(text: str) -> Any:

@@ -35,18 +35,21 @@ if TYPE_CHECKING:
 EXAMPLES = """
 Examples:
 
-  grammask generate --choice positive --choice negative "The room was spotless. Is this review positive or negative?"
+  grammask generate --choice positive --choice negative "How does this sound? The room was spotless."
 
-  grammask generate --regex "[0-9]{4}-[0-9]{2}-[0-9]{2}" "When did Apollo 11 land on the Moon? Answer with a date."
+  grammask generate --regex "[0-9]{4}-[0-9]{2}-[0-9]{2}" "On which date did Apollo 11 land?"
 
   grammask generate --schema invoice.json --input letter.txt "Extract the invoice."
 
   grammask generate --type shop:Order --messages examples.json --stream < message.txt
 
-  grammask generate --schema record.json --json-lines --input requests.jsonl > records.jsonl
+  grammask generate --schema record.json --json-lines --input in.jsonl > out.jsonl
 
-Exit status: 0 a complete output; 2 wrong usage; 3 the constraint cannot be enforced; 4 the model cannot be loaded or
-run; 5 the output was cut before it was complete.
+Exit status:
+
+  0 a complete output; 2 wrong usage; 3 the constraint cannot be enforced;
+
+  4 the model cannot be loaded or run; 5 the output was cut before it was complete.
 """
 
 
@@ -117,7 +120,9 @@ def generate(
             schema, type_name, regex, choice or [], grammar, any_json, property_order, whitespace
         ).resolve()
         prompts = _Prompts(system, read_messages(str(messages)) if messages else [], raw)
-        job = _Job(constraint, _sampling(temperature, top_p, top_k, seed), max_tokens, stop or [])
+        job = _Job(
+            constraint, type_name is not None, _sampling(temperature, top_p, top_k, seed), max_tokens, stop or []
+        )
         if json_lines:
             if stream:
                 raise UsageError("--stream and --json-lines exclude each other")
@@ -156,6 +161,7 @@ class _Job:
     """What is asked of the model for every prompt."""
 
     constraint: Any
+    typed: bool
     sampling: Any
     max_tokens: int
     stop: list[str]
@@ -213,6 +219,7 @@ def _generate_lines(
     model: Model, prompts: _Prompts, instruction: str | None, requests: list[Request], job: _Job
 ) -> ExitCode:
     """One output line for each request, in order; what fails is reported in its line and does not stop the others."""
+    from grammask.decoding import InvalidValue
     from grammask.models.errors import ModelError
     from grammask.sampling.errors import SamplingError
 
@@ -233,7 +240,7 @@ def _generate_lines(
             line = dict(request.fields)
             try:
                 result = model.generate(prompts.build(model, prompt), job.constraint, request=number, **job.keywords())
-            except (ModelError, SamplingError) as error:
+            except (InvalidValue, ModelError, SamplingError) as error:
                 line["error"] = str(error)
                 worst = max(worst, ExitCode.MODEL)
             else:
@@ -247,19 +254,10 @@ def _generate_lines(
 def _line(result: Result[Any], job: _Job) -> dict[str, Any]:
     fields: dict[str, Any] = {"text": result.text}
     if result.complete:
-        fields["value"] = _as_json(result)
+        fields["value"] = json.loads(result.text) if job.typed else result.value
     else:
         fields["error"] = _why_incomplete(result, job)
     return {**fields, "finish_reason": result.finish_reason, "usage": dataclasses.asdict(result.usage)}
-
-
-def _as_json(result: Result[Any]) -> Any:
-    """The value as JSON: what a type was parsed into is written as the text that it was parsed from."""
-    try:
-        json.dumps(result.value)
-    except TypeError:
-        return json.loads(result.text)
-    return result.value
 
 
 def _why_incomplete(result: Result[Any], job: _Job) -> str:

@@ -37,8 +37,11 @@ Examples:
 
   grammask tokens --regex "(yes|no), .*" --prefix "ye" --tokenizer tokenizer.json --json-output
 
-Each line is a token id, a tab, and the token's text. Exit status: 0; 1 the prefix is not possible; 2 wrong usage;
-3 the constraint cannot be enforced; 4 the tokenizer cannot be loaded.
+Each line is a token id, a tab, and the token's text.
+
+Exit status:
+
+  0; 1 the prefix is not possible; 2 wrong usage; 3 the constraint cannot be enforced; 4 no such tokenizer.
 """
 
 

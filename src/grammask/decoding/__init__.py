@@ -2,6 +2,6 @@
 
 from grammask.decoding.generate import TextStream, generate, stream
 from grammask.decoding.loop import Decoding
-from grammask.decoding.result import FinishReason, Result, Usage
+from grammask.decoding.result import FinishReason, InvalidValue, Result, Usage
 
-__all__ = ["Decoding", "FinishReason", "Result", "TextStream", "Usage", "generate", "stream"]
+__all__ = ["Decoding", "FinishReason", "InvalidValue", "Result", "TextStream", "Usage", "generate", "stream"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from grammask.decoding.loop import Decoding
 from grammask.decoding.output import Output, resolve_output
-from grammask.decoding.result import FinishReason, Result
+from grammask.decoding.result import FinishReason, InvalidValue, Result
 from grammask.decoding.text import TextAssembler
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class TextStream(Generic[T]):
         text = self._assembler.text
         complete = self._is_valid(finish_reason)
         return Result(
-            value=self._output.parse(text) if complete else None,
+            value=self._parse(text) if complete else None,
             text=text,
             complete=complete,
             finish_reason=finish_reason,
@@ -102,6 +102,12 @@ class TextStream(Generic[T]):
             seconds=seconds,
             prompt_seconds=self._decoding.prompt_seconds,
         )
+
+    def _parse(self, text: str) -> Any:
+        try:
+            return self._output.parse(text)
+        except ValueError as error:
+            raise InvalidValue(text, error) from error
 
     def _is_valid(self, finish_reason: FinishReason) -> bool:
         """Whether the text is a whole output. A stop text was taken off after the matcher had seen it, so it is asked

@@ -21,6 +21,19 @@ FinishReason = Literal["stop", "stop_sequence", "length", "cancelled"]
 """
 
 
+class InvalidValue(ValueError):
+    """A valid text that the type's own checks refuse: those that a constraint cannot express, such as Pydantic
+    validators. The cause is what the type raised.
+
+    Attributes:
+        text: the output.
+    """
+
+    def __init__(self, text: str, error: Exception) -> None:
+        self.text = text
+        super().__init__(f"the output is well-formed, but its type refuses it: {error}")
+
+
 @dataclass(frozen=True)
 class Usage:
     """What an output cost.

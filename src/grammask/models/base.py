@@ -164,6 +164,7 @@ class Model(ABC):
             ConstraintError: the constraint cannot be enforced.
             ModelError: the prompt cannot be encoded or does not fit.
             SamplingError: no token can be drawn, because logits are NaN for example.
+            InvalidValue: the output is valid under the constraint, but the type's own validators refuse it.
         """
         from grammask.decoding import generate
 
