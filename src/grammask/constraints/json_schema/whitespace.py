@@ -30,7 +30,9 @@ class Punctuation(NamedTuple):
 def punctuation(policy: Whitespace, builder: Builder) -> Punctuation:
     literal, concat = builder.literal, builder.concat
     if policy == "flexible":
-        gap = builder.repeat(builder.byte_set([(9, 10), (13, 13), (32, 32)]), 0, MAX_BLANKS)
+        # A call, so that the count of blanks is a state of one shared frame instead of one of every place with a gap.
+        blanks = builder.repeat(builder.byte_set([(9, 10), (13, 13), (32, 32)]), 1, MAX_BLANKS)
+        gap = builder.optional(builder.call(blanks))
         return Punctuation(
             before_value=gap,
             open_object=concat([literal(b"{"), gap]),
