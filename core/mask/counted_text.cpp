@@ -10,6 +10,9 @@ namespace grammask {
 bool CountedText::applies(Arena& arena, ExprId unit, ExprId rest) {
   ExprPool& pool = arena.pool();
   if (pool.has(unit, ExprPool::kLetters) || pool.nullable(unit)) return false;
+  // A table pays off for units that many tokens are made of; for the others (white space, digits) a walk is short.
+  constexpr int kManyStarts = 64;
+  if (arena.state(unit).start.count() < kManyStarts) return false;
   if (!((arena.state(unit).start & arena.state(rest).start) == ByteSet{})) return false;
   // A prefix code: no word goes on after a complete one.
   std::vector<ExprId> work{unit};

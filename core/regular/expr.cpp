@@ -1,7 +1,7 @@
 #include "regular/expr.hpp"
 
 #include <algorithm>
-#include <cstring>
+#include <tuple>
 
 namespace grammask {
 
@@ -213,6 +213,45 @@ ExprId ExprPool::unite(ExprId a, ExprId b) {
   return unite(both);
 }
 
+// X{a,b}R | X{c,d}R is X{min,max}R where the intervals overlap or touch. Without this, the residuals of a counted
+// repetition behind an unbounded start grow by one member a byte.
+bool ExprPool::merge_counts(std::vector<ExprId>& list) {
+  struct Counted {
+    ExprId unit, rest;
+    uint32_t low, high;
+    bool operator<(const Counted& o) const {
+      return std::tie(unit, rest, low, high) < std::tie(o.unit, o.rest, o.low, o.high);
+    }
+  };
+  std::vector<Counted> counted;
+  for (const ExprId e : list) {
+    if (!(nodes_[e].flags & kCounted)) continue;
+    const bool concat = nodes_[e].kind == Kind::kConcat;
+    const Expr& head = concat ? nodes_[nodes_[e].a] : nodes_[e];
+    if (head.kind == Kind::kRepeat) counted.push_back({head.a, concat ? nodes_[e].b : kEpsilonId, head.b, head.c});
+  }
+  if (counted.size() < 2) return false;
+  std::sort(counted.begin(), counted.end());
+  std::vector<Counted> merged{counted.front()};
+  for (size_t i = 1; i < counted.size(); ++i) {
+    Counted& last = merged.back();
+    const Counted& c = counted[i];
+    if (c.unit == last.unit && c.rest == last.rest && (last.high == kUnbounded || c.low <= last.high + 1)) {
+      last.high = std::max(last.high, c.high);
+    } else {
+      merged.push_back(c);
+    }
+  }
+  if (merged.size() == counted.size()) return false;
+  std::erase_if(list, [&](ExprId e) {
+    if (!(nodes_[e].flags & kCounted)) return false;
+    const Expr& head = nodes_[e].kind == Kind::kConcat ? nodes_[nodes_[e].a] : nodes_[e];
+    return head.kind == Kind::kRepeat;
+  });
+  for (const Counted& c : merged) list.push_back(concat(repeat(c.unit, c.low, c.high), c.rest));
+  return true;
+}
+
 ExprId ExprPool::unite(std::span<const ExprId> parts) {
   std::vector<ExprId> list;
   list.reserve(parts.size());
@@ -237,6 +276,10 @@ ExprId ExprPool::unite(std::span<const ExprId> parts) {
   if (any_set) list.push_back(set(sets));
   std::sort(list.begin(), list.end());
   list.erase(std::unique(list.begin(), list.end()), list.end());
+  if (merge_counts(list)) {
+    std::sort(list.begin(), list.end());
+    list.erase(std::unique(list.begin(), list.end()), list.end());
+  }
   uint8_t flags = 0;
   uint32_t depth = 0;
   bool nullable_elsewhere = false;

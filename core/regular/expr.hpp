@@ -178,6 +178,7 @@ class ExprPool {
   ExprId derive(ExprId e, Symbol s);
   void collect_classes(ExprId e, ByteSet& singles, std::vector<uint32_t>& sets, std::vector<ExprId>& machines);
   bool search_alive(ExprId e);
+  bool merge_counts(std::vector<ExprId>& list);
   void rehash();
 
   StableVector<Expr> nodes_;
