@@ -141,6 +141,29 @@ def test_default_order_is_the_documented_one():
     assert str(Order(("mask", "top_k"))) == "mask → top_k → draw"
 
 
+def test_conventions_of_the_presets():
+    """Changing one of these changes what users of a preset get: they are data, and this is their copy."""
+    conventions = {
+        name: (order.count_scope, order.repetition_scope, order.window, order.top_k_ties)
+        for name, order in PRESETS.items()
+    }
+    assert conventions == {
+        "default": ("output", "all", None, "lowest-id"),
+        "transformers": ("output", "all", None, "keep"),
+        "vllm": ("output", "all", None, "keep"),
+        "llama.cpp": ("all", "all", 64, "lowest-id"),
+        "openai": ("output", "all", None, "lowest-id"),
+    }
+    assert str(PRESETS["vllm"]) == (
+        "mask → min_tokens → logit_bias → repetition → presence_frequency → temperature → min_p → top_k → top_p → draw"
+    )
+    assert str(PRESETS["llama.cpp"]) == (
+        "logit_bias → mask → repetition → presence_frequency → dry → top_n_sigma → top_k → typical_p → top_p → min_p → "
+        "xtc → temperature → draw"
+    )
+    assert str(PRESETS["openai"]) == "logit_bias → presence_frequency → mask → temperature → top_p → draw"
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

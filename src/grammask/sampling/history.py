@@ -84,7 +84,7 @@ class NgramIndex:
 class RepetitionLengths:
     """For each earlier position, how long the sequence's end agrees with the text that ends there.
 
-    With tokens x and length n, entry i is the largest L with x[i−L+1 .. i] = x[n−L .. n−1], not reaching across a
+    With tokens x and length n, entry i < n − 1 is the largest L with x[i−L+1 .. i] = x[n−L .. n−1], not reaching across a
     breaker. Appending y gives the new entry i from the old entry i − 1: one more if x[i] = y, else none.
 
     Args:
@@ -114,7 +114,6 @@ class RepetitionLengths:
             longer[1:] += earlier[:-1]
             longer[self._tokens[self._start : self._end - 1] != token_id] = 0
             earlier[:] = longer
-        self._lengths[self._end - 1] = 0
         if self._limit is not None and self._end - self._start > self._limit:
             self._start += 1
             bound = np.arange(1, self._end - self._start + 1, dtype=np.int32)
@@ -129,7 +128,6 @@ class RepetitionLengths:
         count = len(token_ids)
         limit = next((distance for distance in range(count) if self._is_breaker(token_ids[-1 - distance])), count)
         lengths = np.minimum(np.array(_z_function(token_ids[::-1])[::-1], dtype=np.int32), limit)
-        lengths[-1:] = 0
         capacity = max(_FIRST_CAPACITY, 2 * count)
         self._tokens = np.resize(np.array([*token_ids, 0], dtype=np.int64), capacity)
         self._lengths = np.resize(np.append(lengths, np.int32(0)), capacity)
