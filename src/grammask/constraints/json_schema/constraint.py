@@ -123,7 +123,10 @@ class JsonSchema(Constraint):
             ordered=self.property_order == "schema",
             policy=f"{self.whitespace}/{self.escapes}",
         )
-        return lowering.expression(reader.root())
+        try:
+            return lowering.expression(reader.root())
+        finally:
+            del expander  # the reader asks it for names: without this the tables of every schema wait for the collector
 
     def report(self) -> list[Entry]:
         """What becomes of each keyword of the schema: enforced, annotation or refused."""

@@ -19,12 +19,27 @@ DATE = (
 _HOUR = "(?:[01][0-9]|2[0-3])"
 _FRACTION = "(?:\\.[0-9]+)?"
 _OFFSET = f"(?:[Zz]|[+-]{_HOUR}:[0-5][0-9])"
-# A leap second is 23:59:60 in UTC; at an offset of whole hours the local minute is 59 as well.
-_LEAP_HOURS = "|".join(
-    [f"{(23 + offset) % 24:02}:59:60{_FRACTION}\\+{offset:02}:00" for offset in range(24)]
-    + [f"{23 - offset:02}:59:60{_FRACTION}-{offset:02}:00" for offset in range(24)]
+# A leap second is 23:59:60 in UTC. At +hh:mm the local time is hh:(mm-1) for mm > 0, else (hh-1):59; at -hh:mm it is
+# (23-hh):(59-mm). A look-ahead relates the hours, the rest the minutes.
+_TO_SIGN = f"[0-9]{{2}}:60{_FRACTION}"
+
+
+def _leap_second(hours: list[tuple[int, int]], minutes: list[tuple[int, int]], sign: str) -> str:
+    """Leap seconds whose (local, offset) hours and minutes are among the pairs."""
+    related_hours = "|".join(f"{local:02}:{_TO_SIGN}{sign}{offset:02}:" for local, offset in hours)
+    related_minutes = "|".join(f"{local:02}:60{_FRACTION}{sign}[0-9]{{2}}:{offset:02}" for local, offset in minutes)
+    return f"(?={related_hours})[0-9]{{2}}:(?:{related_minutes})"
+
+
+_LEAP_SECOND = "|".join(
+    [
+        f"23:59:60{_FRACTION}[Zz]",
+        _leap_second([((hour - 1) % 24, hour) for hour in range(24)], [(59, 0)], "\\+"),
+        _leap_second([(hour, hour) for hour in range(24)], [(minute - 1, minute) for minute in range(1, 60)], "\\+"),
+        _leap_second([(23 - hour, hour) for hour in range(24)], [(59 - minute, minute) for minute in range(60)], "-"),
+    ]
 )
-TIME = f"(?:{_HOUR}:[0-5][0-9]:[0-5][0-9]{_FRACTION}{_OFFSET}|23:59:60{_FRACTION}[Zz]|{_LEAP_HOURS})"
+TIME = f"(?:{_HOUR}:[0-5][0-9]:[0-5][0-9]{_FRACTION}{_OFFSET}|{_LEAP_SECOND})"
 
 # RFC 3339 appendix A (ISO 8601 durations).
 _SECOND = "[0-9]+S"
@@ -50,7 +65,7 @@ _LABEL = "[0-9A-Za-z](?:[0-9A-Za-z-]{0,61}[0-9A-Za-z])?"
 HOSTNAME = f"(?=.{{1,253}}$){_LABEL}(?:\\.{_LABEL})*"
 
 # RFC 5321 section 4.1.2; RFC 6531 adds every character beyond ASCII.
-_ATEXT = "0-9A-Za-z!#$%&'*+/=?^_`{|}~-"
+_ATEXT = "0-9A-Za-z!#$%&'*+/=?^_`{|}~\\-"
 _DOMAIN_LABEL = "[0-9A-Za-z](?:[0-9A-Za-z-]*[0-9A-Za-z])?"
 _ADDRESS_LITERAL = f"\\[(?:{IPV4}|IPv6:{IPV6}|[0-9A-Za-z-]*[0-9A-Za-z]:[!-Z^-~]+)\\]"
 EMAIL = (
@@ -100,7 +115,7 @@ IRI, IRI_REFERENCE = _uri_patterns(_UCSCHAR, _IPRIVATE)
 _VARCHAR = f"(?:[0-9A-Za-z_]|{_PERCENT})"
 _VARSPEC = f"{_VARCHAR}(?:\\.?{_VARCHAR})*(?::[1-9][0-9]{{0,3}}|\\*)?"
 _EXPRESSION = f"\\{{[+#./;?&=,!@|]?{_VARSPEC}(?:,{_VARSPEC})*\\}}"
-_TEMPLATE_LITERAL = f"!#$&(-;=?-\\[\\]_a-z~{_UCSCHAR}{_IPRIVATE}"
+_TEMPLATE_LITERAL = f"!#$&-;=?-\\[\\]_a-z~{_UCSCHAR}{_IPRIVATE}"
 URI_TEMPLATE = f"(?:[{_TEMPLATE_LITERAL}]|{_PERCENT}|{_EXPRESSION})*"
 
 # RFC 6901 section 3, and draft-bhutton-relative-json-pointer-00 section 3.
