@@ -9,10 +9,11 @@ from grammask.constraints.base import Constraint
 from grammask.constraints.grammar.analysis import check_other_tokens, diagnose, productive_rules, reachable_rules
 from grammask.constraints.grammar.gbnf import parse_gbnf
 from grammask.constraints.grammar.lark import parse_lark
-from grammask.constraints.grammar.lowering import TokenResolver, lower_grammar
+from grammask.constraints.grammar.lowering import lower_grammar
 from grammask.constraints.grammar.model import Diagnostic, ParsedGrammar
 from grammask.constraints.grammar.nodes import Node, NodeId, Pattern, RuleRef
 from grammask.constraints.grammar.recursion import Solved, solve
+from grammask.constraints.grammar.tokens import SpecialTokens, Tokens
 from grammask.constraints.regex.parser import parse as parse_pattern
 from grammask.engine.errors import ConstraintError
 
@@ -27,9 +28,9 @@ class Grammar(Constraint):
     every kind (left, right, mutual, ambiguous, nullable) is fine. docs/reference/grammars.md describes both notations.
     """
 
-    def __init__(self, parsed: ParsedGrammar, tokens: TokenResolver | None) -> None:
+    def __init__(self, parsed: ParsedGrammar, tokens: Tokens | None) -> None:
         self._parsed = parsed
-        self._tokens = tokens
+        self._tokens = SpecialTokens(tokens)
         graph = reachable_rules(parsed)
         productive = productive_rules(parsed, graph)
         self._diagnostics = diagnose(parsed, graph, productive)
@@ -44,7 +45,7 @@ class Grammar(Constraint):
         root: str = "root",
         *,
         holes: Mapping[str, Constraint] | None = None,
-        tokens: TokenResolver | None = None,
+        tokens: Tokens | None = None,
     ) -> Grammar:
         """A grammar in llama.cpp's notation.
 
@@ -52,7 +53,8 @@ class Grammar(Constraint):
             text: the grammar.
             root: the rule that the whole output matches.
             holes: constraints that stand for rules which the text uses but does not define.
-            tokens: the ids of the special tokens that the text names, as in ``<|end|>``.
+            tokens: where the ids of special tokens that the text names (``<|end|>``) come from: a vocabulary, a
+                mapping from name to id, or a function from name to id or None.
 
         Raises:
             ConstraintSyntaxError: with line, column and an excerpt.
@@ -68,7 +70,7 @@ class Grammar(Constraint):
         start: str = "start",
         *,
         holes: Mapping[str, Constraint] | None = None,
-        tokens: TokenResolver | None = None,
+        tokens: Tokens | None = None,
     ) -> Grammar:
         """A grammar in Lark's notation, with ``%json {…}`` and ``%regex {…}`` as in llguidance.
 
@@ -76,7 +78,8 @@ class Grammar(Constraint):
             text: the grammar.
             start: the rule that the whole output matches.
             holes: constraints that stand for names which the text uses but does not define.
-            tokens: the ids of the special tokens that the text names, as in ``<|end|>``.
+            tokens: where the ids of special tokens that the text names (``<|end|>``) come from: a vocabulary, a
+                mapping from name to id, or a function from name to id or None.
 
         Raises:
             ConstraintSyntaxError: with line, column and an excerpt.

@@ -151,9 +151,7 @@ class ExpressionParser:
                 group.arguments.append(self._close_argument(group, start))
             elif char in ")]}":
                 raise self.source.error(start, f"this '{char}' closes nothing")
-            elif (char == "~" and not group.sequence) or (
-                char == "~" and not _REPETITION.match(self.source.text, start)
-            ):
+            elif char == "~" and not (group.sequence and _REPETITION.match(self.source.text, start)):
                 self._only_in_terminals(terminal, start)
                 cursor.advance()
                 group.complements += 1

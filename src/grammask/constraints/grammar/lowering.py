@@ -8,8 +8,7 @@ recursive in substance (see ``recursion``) get a frame of their own.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from grammask.constraints.grammar.model import ParsedGrammar
 from grammask.constraints.grammar.nodes import (
@@ -30,40 +29,40 @@ from grammask.constraints.grammar.nodes import (
     operands,
 )
 from grammask.constraints.grammar.recursion import Solved
+from grammask.constraints.grammar.tokens import ANY_CHARACTER, SpecialTokens
 from grammask.constraints.regex import lower_pattern
-from grammask.engine.errors import ConstraintTooLarge, UnsupportedConstraint
+from grammask.engine.errors import ConstraintTooLarge
 
 if TYPE_CHECKING:
     from grammask._core import Builder, Expr
 
-TokenResolver: TypeAlias = "Mapping[str, int] | Callable[[str], int | None]"
-"""From the name of a special token to its id: a mapping, or a function that returns None for an unknown name."""
+MAX_HEIGHT = 200
+"""Levels of nodes in one expression; what is higher gets a frame of its own, which bounds recursion in the core."""
 
-MAX_HEIGHT = 2_000
-"""The core walks expressions recursively; higher ones are refused."""
-
-_ANY_CHARACTER = ((0, 0xD7FF), (0xE000, 0x10FFFF))
+MAX_REGULAR_HEIGHT = 1_000
+"""Levels under ``&`` and ``~``, where frames are impossible because these operators are over bytes."""
 
 
-def lower_grammar(grammar: ParsedGrammar, solved: Solved, tokens: TokenResolver | None, builder: Builder) -> Expr:
+def lower_grammar(grammar: ParsedGrammar, solved: Solved, tokens: SpecialTokens, builder: Builder) -> Expr:
     """The expression of a grammar's language.
 
     Raises:
         UnsupportedConstraint: a token is named that nothing resolves.
-        ConstraintTooLarge: expressions are nested more than MAX_HEIGHT levels deep.
+        ConstraintTooLarge: expressions under '&' or '~' are nested more than MAX_REGULAR_HEIGHT levels deep.
     """
     return _Lowering(grammar, solved, tokens, builder).run()
 
 
 class _Lowering:
-    def __init__(self, grammar: ParsedGrammar, solved: Solved, tokens: TokenResolver | None, builder: Builder) -> None:
+    def __init__(self, grammar: ParsedGrammar, solved: Solved, tokens: SpecialTokens, builder: Builder) -> None:
         self._grammar = grammar
         self._nodes = grammar.arena.nodes
         self._solved = solved
         self._tokens = tokens
         self._builder = builder
-        self._done: dict[NodeId, Expr] = {}
-        self._heights: dict[NodeId, int] = {}
+        # By node, and by whether it stands under '&' or '~', where it must be free of frames.
+        self._done: dict[tuple[NodeId, bool], Expr] = {}
+        self._heights: dict[tuple[NodeId, bool], int] = {}
         self._frames: dict[str, Expr] = {}
         self._embedded: dict[int, Expr] = {}
         self._uses = self._count_uses()
@@ -93,52 +92,64 @@ class _Lowering:
 
     def _lower(self, root: NodeId) -> Expr:
         """Operands first, through the bodies of rules that have no frame; references among those have no cycles."""
-        pending = [root]
+        pending = [(root, False)]
         while pending:
-            number = pending[-1]
-            if number in self._done:
+            item = pending[-1]
+            if item in self._done:
                 pending.pop()
                 continue
-            needed = self._needs(self._nodes[number])
-            waiting = [part for part in needed if part not in self._done]
+            needed = self._needs(*item)
+            waiting = [other for other in needed if other not in self._done]
             if waiting:
                 pending.extend(waiting)
                 continue
-            self._heights[number] = 1 + max((self._heights[part] for part in needed), default=0)
-            if self._heights[number] > MAX_HEIGHT:
-                raise ConstraintTooLarge(
-                    f"the grammar nests expressions more than {MAX_HEIGHT} levels deep",
-                    hint="write nesting as recursion: a rule that contains itself in brackets",
-                )
-            self._done[number] = self._node(self._nodes[number])
+            self._finish(item, needed)
             pending.pop()
-        return self._done[root]
+        return self._done[root, False]
 
-    def _needs(self, node: Node) -> tuple[NodeId, ...]:
+    def _needs(self, number: NodeId, regular: bool) -> list[tuple[NodeId, bool]]:
+        node = self._nodes[number]
         if isinstance(node, RuleRef) and node.name not in self._solved.recursive:
-            return (self._solved.bodies[node.name],)
+            return [(self._solved.bodies[node.name], regular)]
         if isinstance(node, Repeat) and isinstance(self._nodes[node.part], OtherToken):
-            return ()
-        return operands(node)
+            return []
+        regular = regular or isinstance(node, (Intersection, Complement))
+        return [(part, regular) for part in operands(node)]
 
-    def _node(self, node: Node) -> Expr:
-        builder, done = self._builder, self._done
+    def _finish(self, item: tuple[NodeId, bool], needed: list[tuple[NodeId, bool]]) -> None:
+        number, regular = item
+        expression = self._node(self._nodes[number], [self._done[other] for other in needed])
+        height = 1 + max((self._heights[other] for other in needed), default=0)
+        if height > MAX_HEIGHT and not regular:
+            expression, height = self._builder.call(expression), 1
+        elif height > MAX_REGULAR_HEIGHT:
+            raise ConstraintTooLarge(
+                f"a terminal nests expressions more than {MAX_REGULAR_HEIGHT} levels deep under '&' or '~'",
+                hint="split it into rules",
+            )
+        self._done[item], self._heights[item] = expression, height
+
+    def _node(self, node: Node, parts: list[Expr]) -> Expr:
+        builder = self._builder
         if isinstance(node, Concat):
-            return builder.concat([done[part] for part in node.parts])
+            return builder.concat(parts)
         if isinstance(node, Union):
-            return builder.union([done[part] for part in node.parts])
+            return builder.union(parts)
         if isinstance(node, Repeat):
             other = self._nodes[node.part]
-            if isinstance(other, OtherToken):
-                return builder.repeat(self._other_token(other), node.low, node.high)
-            return builder.repeat(done[node.part], node.low, node.high)
+            part = (
+                self._tokens.any_other(other, self._grammar.source, builder)
+                if isinstance(other, OtherToken)
+                else parts[0]
+            )
+            return builder.repeat(part, node.low, node.high)
         if isinstance(node, Intersection):
-            return builder.intersection([done[part] for part in node.parts])
+            return builder.intersection(parts)
         if isinstance(node, Complement):
-            text = builder.repeat(builder.chars(_ANY_CHARACTER), 0, None)
-            return builder.intersection([text, builder.complement(done[node.part])])
+            text = builder.repeat(builder.chars(ANY_CHARACTER), 0, None)
+            return builder.intersection([text, builder.complement(parts[0])])
         if isinstance(node, RuleRef):
-            return self._reference(node.name)
+            return parts[0] if parts else self._frame(node.name)
         return self._leaf(node)
 
     def _leaf(self, node: Node) -> Expr:
@@ -150,7 +161,7 @@ class _Lowering:
         if isinstance(node, Pattern):
             return lower_pattern(node.pattern, builder, search=False)
         if isinstance(node, Token):
-            return builder.special_token(self._token_id(node))
+            return builder.special_token(self._tokens.id_of(node, self._grammar.source))
         assert isinstance(node, Embedded)
         if node.index not in self._embedded:
             expression = self._grammar.embedded[node.index].lower(builder)
@@ -158,50 +169,7 @@ class _Lowering:
             self._embedded[node.index] = builder.call(expression) if shared else expression
         return self._embedded[node.index]
 
-    def _reference(self, name: str) -> Expr:
-        if name not in self._solved.recursive:
-            return self._done[self._solved.bodies[name]]
+    def _frame(self, name: str) -> Expr:
         if name not in self._frames:
             self._frames[name] = self._builder.rule(name)
         return self._frames[name]
-
-    # -- tokens
-
-    def _token_id(self, token: Token) -> int:
-        if token.token_id is not None:
-            return token.token_id
-        assert token.name is not None
-        found: int | None = None
-        if isinstance(self._tokens, Mapping):
-            found = self._tokens.get(token.name)
-        elif self._tokens is not None:
-            found = self._tokens(token.name)
-        if found is None:
-            known = "no special tokens are known" if self._tokens is None else "it is not among the special tokens"
-            raise self._grammar.source.error(
-                token.offset,
-                f"the token {token.name} cannot be found: {known}",
-                hint="give the special tokens of the vocabulary with tokens={name: id}, or write the id: <[128001]>",
-                kind=UnsupportedConstraint,
-            )
-        return found
-
-    def _other_token(self, node: OtherToken) -> Expr:
-        """A character of text, or a special token other than the one excluded."""
-        if not isinstance(self._tokens, Mapping):
-            raise self._grammar.source.error(
-                node.excluded.offset,
-                "a negated token needs to know which tokens are special",
-                hint="give the special tokens of the vocabulary as a mapping: tokens={name: id}",
-                kind=UnsupportedConstraint,
-            )
-        excluded = self._token_id(node.excluded)
-        special = sorted(set(self._tokens.values()))
-        if excluded not in special:
-            raise self._grammar.source.error(
-                node.excluded.offset,
-                "only special tokens can be negated: the text of an ordinary token can be spelled by other tokens",
-                kind=UnsupportedConstraint,
-            )
-        others = [self._builder.special_token(token_id) for token_id in special if token_id != excluded]
-        return self._builder.union([self._builder.chars(_ANY_CHARACTER), *others])

@@ -9,6 +9,8 @@ derivations, each of the four forms keeps that shape, and each such text is deri
 in. The parts u, v, w, b may themselves mention X (in brackets, say), which leaves X recursive, but now deterministic
 where the grammar was ambiguous (``expr: expr "+" expr | NUM``) or left-recursive.
 
+**Frames.** Parts between brackets become frames of their own first (see ``frames``). What is left is often not recursive.
+
 **Elimination.** Within a set of rules that call each other, a rule that does not mention itself is replaced by its body
 in the others (Gaussian elimination over the grammar), smallest first, which exposes further loops. What remains
 mentions itself in the middle: these rules are the recursive ones. All others are expressions over them.
@@ -19,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from grammask.constraints.grammar.frames import Frames
 from grammask.constraints.grammar.graph import components
 from grammask.constraints.grammar.nodes import Arena, Concat, Node, NodeId, Repeat, RuleRef, Union, operands
 
@@ -47,11 +50,17 @@ def solve(arena: Arena, bodies: Mapping[str, NodeId]) -> Solved:
     """Rewrites a set of rules that is closed under references; the language of every rule stays the same."""
     solved = dict(bodies)
     recursive: set[str] = set()
+    frames = Frames(arena)
     graph = {name: list(arena.references(body)) for name, body in solved.items()}
     for component in components(graph):
         if len(component) > 1 or component[0] in graph[component[0]]:
+            members = frozenset(component)
+            for name in component:
+                solved[name] = frames.extract(name, solved[name], members)
             recursive |= _solve_component(arena, solved, component)
-    return Solved(solved, frozenset(recursive))
+        for name in component:
+            frames.finish(name, solved[name], name in recursive)
+    return Solved({**solved, **frames.bodies}, frozenset(recursive | frames.bodies.keys()))
 
 
 def _solve_component(arena: Arena, bodies: dict[str, NodeId], component: list[str]) -> set[str]:
@@ -125,6 +134,11 @@ def loop(arena: Arena, name: str, body: NodeId) -> NodeId:
     alternatives = _alternatives(arena, body, this)
     if alternatives is None:
         return body
+    if (this, this) in alternatives or () in alternatives:
+        # X X makes X closed under concatenation, and X X X with an empty X is X X: longer powers of X add nothing.
+        alternatives = [
+            (this, this) if len(factors) > 2 and {*factors} == {this} else factors for factors in alternatives
+        ]
     between: list[NodeId] = []
     before: list[NodeId] = []
     after: list[NodeId] = []
