@@ -84,8 +84,8 @@ class NgramIndex:
 class RepetitionLengths:
     """For each earlier position, how long the sequence's end agrees with the text that ends there.
 
-    With tokens x and length n, entry i < n − 1 is the largest L with x[i−L+1 .. i] = x[n−L .. n−1], not reaching across a
-    breaker. Appending y gives the new entry i from the old entry i − 1: one more if x[i] = y, else none.
+    With tokens x and length n, entry i < n − 1 is the largest L with x[i−L+1 .. i] = x[n−L .. n−1], not reaching across
+    a breaker. Appending y gives the new entry i from the old entry i − 1: one more if x[i] = y, else none.
 
     Args:
         window: only the latest tokens are looked at; None is all of them.
