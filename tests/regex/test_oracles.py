@@ -14,27 +14,10 @@ from hypothesis import strategies as st
 from grammask.constraints.regex import lower_pattern
 from grammask.engine.errors import UnsupportedConstraint
 from support.builders import BUILDER_NAMES, make_builder
+from support.regex_patterns import compositions, patterns
 
 ALPHABET = "ab-"
 TEXTS = ["".join(chars) for length in range(6) for chars in itertools.product(ALPHABET, repeat=length)]
-
-atoms = st.sampled_from(["a", "b", "-", "[ab]", ".", r"\w", "[^a]", r"\W", ""])
-quantifiers = st.sampled_from(["*", "+", "?", "{2}", "{1,3}", "{2,}", "*?", "{0,2}"])
-anchors = st.sampled_from(["^", "$", r"\b", r"\B"])
-look_arounds = st.sampled_from(["(?=", "(?!", "(?<=", "(?<!"])
-
-
-def compositions(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    return st.one_of(
-        st.builds("{}{}".format, inner, inner),
-        st.builds("(?:{}|{})".format, inner, inner),
-        st.builds("(?:{}){}".format, inner, quantifiers),
-        st.builds("{}{}{}".format, inner, anchors, inner),
-        st.builds("{}{})".format, look_arounds, inner),
-    )
-
-
-patterns = st.recursive(atoms | anchors, compositions, max_leaves=8)
 
 
 def expect_same_texts(pattern: str, oracle: ModuleType, builder_name: str) -> None:
@@ -57,7 +40,7 @@ def expect_same_texts(pattern: str, oracle: ModuleType, builder_name: str) -> No
 
 
 @pytest.mark.parametrize("builder_name", BUILDER_NAMES)
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(pattern=patterns)
 def test_same_texts_as_re(builder_name: str, pattern: str) -> None:
     expect_same_texts(pattern, re, builder_name)
