@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     )
     from grammask.engine.vocabulary import Vocabulary, VocabularyError
     from grammask.models import load_model
-    from grammask.sampling import Sampling
+    from grammask.sampling import Sampler, Sampling, SamplingError, SamplingWarning
 
 _HOME = {
     "Choice": "constraints.choice",
@@ -47,7 +47,10 @@ _HOME = {
     "Matcher": "_core",
     "Regex": "constraints.regex",
     "Result": "decoding",
+    "Sampler": "sampling",
     "Sampling": "sampling",
+    "SamplingError": "sampling",
+    "SamplingWarning": "sampling",
     "Text": "constraints.algebra",
     "UnsatisfiableConstraint": "engine.errors",
     "UnsupportedConstraint": "engine.errors",
@@ -75,7 +78,10 @@ __all__ = [
     "Matcher",
     "Regex",
     "Result",
+    "Sampler",
     "Sampling",
+    "SamplingError",
+    "SamplingWarning",
     "Text",
     "UnsatisfiableConstraint",
     "UnsupportedConstraint",
