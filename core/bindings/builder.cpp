@@ -50,6 +50,11 @@ class Builder {
     return f(pool);
   }
   Arena& arena() { return *arena_; }
+  ExprId token(uint32_t id) {
+    if (id >= vocabulary_->size()) throw std::invalid_argument("token id " + std::to_string(id) + " is out of range");
+    names_tokens_ = true;
+    return with([&](ExprPool& p) { return p.token(id); });
+  }
   std::shared_ptr<Compiled> compile(ExprId root) {
     const ExprId settled = with([&](ExprPool& pool) {
       check(root);
@@ -57,7 +62,7 @@ class Builder {
       return e != ExprPool::kEmptyId && pool.alive(e) ? e : ExprPool::kEmptyId;
     });
     if (settled == ExprPool::kEmptyId) throw std::invalid_argument("the language is empty: no output satisfies the constraint");
-    return std::make_shared<Compiled>(Compiled{vocabulary_, arena_, settled});
+    return std::make_shared<Compiled>(Compiled{vocabulary_, arena_, settled, names_tokens_});
   }
   void check(ExprId e) const {
     if (e >= arena_->pool().size()) throw std::invalid_argument("not an expression of this builder");
@@ -75,6 +80,7 @@ class Builder {
   std::shared_ptr<Arena> arena_;
   uint64_t max_expressions_;
   std::chrono::steady_clock::time_point deadline_;
+  bool names_tokens_ = false;
 };
 
 Spelling spelling_of(const std::string& name) {
@@ -226,7 +232,7 @@ void bind_builder(nb::module_& m) {
              b.with([&](ExprPool&) { b.check(rule), b.check(body), b.arena().define(rule, body); });
            },
            "rule"_a, "body"_a)
-      .def("special_token", [](Builder& b, uint32_t id) { return b.with([&](ExprPool& p) { return p.token(id); }); }, "token_id"_a)
+      .def("special_token", &Builder::token, "token_id"_a)
       .def("object",
            [](Builder& b, nb::sequence members, ExprId open, ExprId colon, ExprId comma, ExprId close, uint64_t min_members,
               std::optional<uint64_t> max_members, bool ordered, uint32_t obligations,

@@ -342,7 +342,13 @@ ByteSet Arena::start_bytes(ExprId e) {
     case Kind::kToken: break;
     case Kind::kRule: return rules_[n.a].start;
     case Kind::kCall: s = start_bytes(without_nullable_letters(n.a)); break;
-    case Kind::kKey: s = pool_.byte_first(key_body(n.a, n.b, n.c)); break;
+    case Kind::kKey: {
+      // The body of an item may mention rules although the letter itself does not.
+      const ExprId body = without_nullable_letters(key_body(n.a, n.b, n.c));
+      final = !pool_.has(body, ExprPool::kRules);
+      s = start_bytes(body);
+      break;
+    }
     case Kind::kFrame: s = start_bytes(pool_.expand(e)); break;
     case Kind::kRepeat: s = start_bytes(n.a); break;
     case Kind::kComplement: s = ByteSet::all(); break;

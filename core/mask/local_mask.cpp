@@ -35,6 +35,17 @@ size_t LocalMask::memory_bytes() const {
 
 namespace {
 
+bool too_many_below(const Trie& trie, const std::vector<uint32_t>& nodes) {
+  constexpr size_t kMost = 8192;
+  std::vector<uint32_t> work(nodes);
+  for (size_t at = 0; at < work.size(); ++at) {
+    const uint32_t x = work[at];
+    for (uint32_t c = trie.first_child[x]; c < trie.first_child[x] + trie.child_count[x]; ++c) work.push_back(c);
+    if (work.size() > kMost) return true;
+  }
+  return false;
+}
+
 std::unique_ptr<LocalMask> by_walk(Arena& arena, const Vocabulary& vocabulary, ExprId e) {
   auto mask = std::make_unique<LocalMask>();
   const Trie& trie = vocabulary.trie();
@@ -62,6 +73,10 @@ std::unique_ptr<LocalMask> by_walk(Arena& arena, const Vocabulary& vocabulary, E
     ids = {};
   }
   ids.shrink_to_fit();
+  if (too_many_below(trie, returns)) {
+    mask->walk_directly = true;
+    return mask;
+  }
   if (!returns.empty()) mask->leaving = std::make_shared<Leaving>(std::move(returns));
   return mask;
 }

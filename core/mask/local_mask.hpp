@@ -39,6 +39,8 @@ struct LocalMask {
   std::shared_ptr<const std::vector<uint32_t>> words;
   std::vector<uint32_t> without;
   std::vector<uint32_t> ids;
+  // So many tokens leave that a trie of remainders would not pay: the token trie is walked with the whole stack instead.
+  bool walk_directly = false;
   bool returns_at_once = false;  // the state is nullable: every token may also belong to the frames below
   std::shared_ptr<const Leaving> leaving;  // null if no token leaves
 

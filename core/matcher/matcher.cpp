@@ -49,12 +49,25 @@ bool Matcher::accept_bytes(std::string_view bytes) {
 
 bool Matcher::accept(uint32_t id) {
   if (terminated_) return false;
-  if (const auto bytes = compiled_->vocabulary->token(id)) return accept_bytes(*bytes);
+  const auto bytes = compiled_->vocabulary->token(id);
+  std::vector<Thread> by_name;
+  if (!bytes || compiled_->names_tokens) {
+    const Stack::Mark mark = stepper_.stack().mark();
+    stepper_.step_token(threads_, id, by_name);
+    if (by_name.empty()) stepper_.stack().truncate(mark);
+  }
+  if (bytes && by_name.empty()) return accept_bytes(*bytes);
   Moment before = now();
-  scratch_.clear();
-  stepper_.step_token(threads_, id, scratch_);
-  if (!scratch_.empty()) {
-    threads_.swap(scratch_);
+  if (!by_name.empty()) {
+    // A token that a grammar names may also be read as its text.
+    bool read = bytes.has_value();
+    for (size_t i = 0; read && i < bytes->size(); ++i) read = step(static_cast<uint8_t>((*bytes)[i]), threads_);
+    if (read) {
+      by_name.insert(by_name.end(), threads_.begin(), threads_.end());
+    } else {
+      stepper_.text().resize(before.text);
+    }
+    threads_ = std::move(by_name);
   } else if (compiled_->vocabulary->is_eos(id) && is_complete()) {
     terminated_ = true;
   } else {
@@ -150,8 +163,10 @@ void Matcher::add_mask(const Thread& thread, uint32_t* out, int depth) {
     t.expr = l.body;
   }
   const Trie& trie = compiled_->vocabulary->trie();
-  if (stepper_.stack().node(t.node).checked) {
-    // Whether the key may be closed depends on its whole text: nothing to share.
+  // Whether a checked key may be closed depends on its whole text: nothing to share.
+  const bool checked = stepper_.stack().node(t.node).checked;
+  const LocalMask* shared = checked ? nullptr : &local_mask(stepper_.arena(), *compiled_->vocabulary, t.expr);
+  if (!shared || (shared->walk_directly && stepper_.stack().node(t.node).edge != Stack::kNone)) {
     vague_.clear();
     walker_.walk(trie, {&t, 1}, [&](uint32_t x) { add_tokens(trie, x, out); }, {nullptr, &vague_});
     add_readable(t, trie, out);
@@ -159,7 +174,7 @@ void Matcher::add_mask(const Thread& thread, uint32_t* out, int depth) {
     stepper_.stack().truncate(mark);
     return;
   }
-  const LocalMask& local = local_mask(stepper_.arena(), *compiled_->vocabulary, t.expr);
+  const LocalMask& local = *shared;
   local.add_inside_to(out, fresh_);
   fresh_ = false;
   if (stepper_.stack().node(t.node).edge != Stack::kNone) {
@@ -201,9 +216,11 @@ void Matcher::fill_mask(uint32_t* out) {
   fresh_ = true;
   if (!terminated_) {
     for (size_t i = 0; i < threads_.size(); ++i) add_mask(threads_[i], out, 1 << 20);
-    std::vector<uint32_t> special;
-    stepper_.special_tokens(threads_, special);
-    for (const uint32_t id : special) out[id / 32] |= 1u << (id % 32);
+    if (compiled_->names_tokens) {
+      std::vector<uint32_t> named;
+      stepper_.special_tokens(threads_, named);
+      for (const uint32_t id : named) out[id / 32] |= 1u << (id % 32);
+    }
   }
   if (terminated_ || is_complete()) {
     for (const uint32_t id : v.eos_token_ids()) out[id / 32] |= 1u << (id % 32);

@@ -19,6 +19,7 @@ struct Compiled {
   std::shared_ptr<Vocabulary> vocabulary;
   std::shared_ptr<Arena> arena;
   ExprId root;
+  bool names_tokens = false;  // some rule names a token by its id
 };
 
 // The position of one sequence inside a compiled constraint. Used by one thread at a time.
