@@ -12,16 +12,20 @@ from typing import Any
 
 from benchmarks.engines.base import Engine, EngineOptions
 
+DEFAULT = ("grammask", "llguidance", "xgrammar", "outlines-core")
+
 PACKAGES = {
     "grammask": "grammask",
+    "grammask-any": "grammask",
     "llguidance": "llguidance",
     "xgrammar": "xgrammar",
     "outlines-core": "outlines-core",
 }
-"""Engine name to the distribution it needs."""
+"""Engine name to the distribution it needs. ``grammask-any`` is grammask with properties in any order."""
 
 _CLASSES = {
     "grammask": ("benchmarks.engines.grammask_engine", "GrammaskEngine"),
+    "grammask-any": ("benchmarks.engines.grammask_engine", "AnyOrderEngine"),
     "llguidance": ("benchmarks.engines.llguidance_engine", "LLGuidanceEngine"),
     "xgrammar": ("benchmarks.engines.xgrammar_engine", "XGrammarEngine"),
     "outlines-core": ("benchmarks.engines.outlines_engine", "OutlinesEngine"),

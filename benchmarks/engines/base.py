@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -29,7 +30,7 @@ class EngineOptions:
     Attributes:
         tokenizer: path of a Hugging Face ``tokenizer.json``.
         eos_token_id: the token that ends the output.
-        settings: options of single engines, such as ``property_order`` for grammask.
+        settings: options of single engines, such as ``whitespace`` for grammask.
     """
 
     tokenizer: Path
@@ -87,8 +88,21 @@ class Engine(ABC, Generic[Compiled]):
         """Compiles a regular expression for the whole output. Raises Refused."""
 
     def grammar(self, text: str) -> Compiled:
-        """Compiles a context-free grammar in the engine's own notation. Raises Refused."""
-        raise Refused("no grammars", f"{type(self).__name__} takes no grammars: {text[:40]!r}")
+        """Compiles a context-free grammar in llama.cpp's notation (GBNF). Raises Refused."""
+        raise Refused("no grammars", f"no grammar can be compiled, such as {text[:40]!r}")
+
+    def compiler(self, kind: str, source: str) -> Callable[[], Compiled]:
+        """What compiles a ``source`` of a kind ("json_schema", "regex", "gbnf") when called, which may raise Refused.
+
+        What an engine needs to have translated into its own notation is translated here, before any clock runs.
+        """
+        if kind == "json_schema":
+            return partial(self.json_schema, source)
+        if kind == "regex":
+            return partial(self.regex, source)
+        if kind == "gbnf":
+            return partial(self.grammar, source)
+        raise ValueError(f"no kind {kind!r}")
 
     @abstractmethod
     def session(self, compiled: Compiled) -> Session:

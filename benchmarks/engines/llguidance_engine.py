@@ -6,10 +6,11 @@ A matcher is compiled once per constraint and reset for each sequence, so that i
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import partial
 
 from llguidance import LLMatcher, LLTokenizer
-from llguidance.gbnf_to_lark import any_to_lark
+from llguidance.gbnf_to_lark import gbnf_to_lark
 
 from benchmarks.engines.base import Engine, EngineOptions, Refused, Session
 
@@ -38,12 +39,13 @@ class LLGuidanceEngine(Engine[LLMatcher]):
     def regex(self, pattern: str) -> LLMatcher:
         return self._matcher(LLMatcher.grammar_from_regex(pattern))
 
-    def grammar(self, text: str) -> LLMatcher:
-        try:
-            lark = any_to_lark(text)
-        except ValueError as error:
-            raise Refused("ValueError", str(error)) from None
-        return self._matcher(LLMatcher.grammar_from_lark(lark))
+    def compiler(self, kind: str, source: str) -> Callable[[], LLMatcher]:
+        if kind == "gbnf":
+            return partial(self._lark, gbnf_to_lark(source))
+        return super().compiler(kind, source)
+
+    def _lark(self, text: str) -> LLMatcher:
+        return self._matcher(LLMatcher.grammar_from_lark(text))
 
     def session(self, compiled: LLMatcher) -> Session:
         if not compiled.reset():

@@ -10,13 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
 
-END_OF_TEXT = ("<|eot_id|>", "<|im_end|>", "<|return|>", "<end_of_turn>", "<｜end▁of▁sentence｜>", "<|endoftext|>")
-"""Names of the token that ends an assistant's message, in the order in which they are looked for."""
-
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """``text`` is what ``json.dumps`` writes with its default separators, non-ASCII characters raw."""
+    """An output. For a JSON Schema, what ``json.dumps`` writes by default, but with non-ASCII characters raw."""
 
     valid: bool
     text: str
@@ -24,10 +21,11 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """``schema`` is JSON text: every engine starts from the same."""
+    """``kind`` is json_schema, regex or gbnf; ``source`` is the text that every engine starts from."""
 
     id: str
-    schema: str
+    kind: str
+    source: str
     instances: tuple[Instance, ...]
 
 
@@ -51,7 +49,8 @@ def case_of(record: dict[str, Any]) -> Case:
     """A case from its object. Raises KeyError or TypeError when parts are missing."""
     return Case(
         id=str(record["id"]),
-        schema=json.dumps(record["schema"], ensure_ascii=False),
+        kind="json_schema",
+        source=json.dumps(record["schema"], ensure_ascii=False),
         instances=tuple(
             Instance(bool(test["valid"]), json.dumps(test["data"], ensure_ascii=False)) for test in record["tests"]
         ),
@@ -90,15 +89,3 @@ def spread(total: int, count: int | None) -> set[int]:
     if count is None or count >= total:
         return set(range(total))
     return {i * total // count for i in range(count)}
-
-
-def end_of_text(added_tokens: dict[str, int]) -> int:
-    """The id of the token that ends a message, by its usual names.
-
-    Raises:
-        ValueError: none of the names is there.
-    """
-    for name in END_OF_TEXT:
-        if name in added_tokens:
-            return added_tokens[name]
-    raise ValueError(f"the tokenizer has none of {', '.join(END_OF_TEXT)}; give the id with --eos-token-id")

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
-import os
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.engines import PACKAGES, installed
+from benchmarks.engines import DEFAULT, PACKAGES, installed
 from benchmarks.machine import describe_machine, one_line
 from benchmarks.maskbench import report
-from benchmarks.maskbench.cases import end_of_text, read_cases, select
+from benchmarks.maskbench.cases import read_cases, select
 from benchmarks.maskbench.run import EngineUnavailable, Plan, run
 from benchmarks.maskbench.summary import case_records, summarize
+from benchmarks.tokenizer import data_file, loaded_tokenizer
 
 
 def parser() -> argparse.ArgumentParser:
@@ -43,7 +41,7 @@ def parser() -> argparse.ArgumentParser:
         "--eos-token-id", type=int, help="the token that ends the output (default: by its usual names)"
     )
     options.add_argument(
-        "--engines", default=",".join(PACKAGES), help="which, separated by commas (default: all installed)"
+        "--engines", default=",".join(DEFAULT), help="which, separated by commas (default: all installed)"
     )
     options.add_argument("--peer", action="append", help="show ratios to this engine (repeatable; default: to each)")
     options.add_argument("--filter", default="", metavar="TEXT", help="only cases whose id contains this")
@@ -53,7 +51,6 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--limit", type=int, metavar="N", help="the first N of the cases that are left")
     options.add_argument("--xgrammar-limit", type=int, metavar="N", help="at most N cases, evenly spread, for xgrammar")
     options.add_argument("--outlines-limit", type=int, metavar="N", help="likewise for outlines-core")
-    options.add_argument("--property-order", choices=("schema", "any"), default="schema", help="for grammask")
     options.add_argument(
         "--timeout", type=float, default=30.0, metavar="SECONDS", help="CPU time for a case (default: 30)"
     )
@@ -91,46 +88,29 @@ def _run(options: argparse.Namespace) -> int:
     if not cases:
         raise ValueError("no case is left to run")
     engines = chosen_engines(options.engines)
-    import tokenizers
-
-    with tempfile.TemporaryDirectory() as folder:
-        path = unpacked_tokenizer(options.tokenizer, Path(folder))
-        tokenizer = tokenizers.Tokenizer.from_file(str(path))
-        added = {token.content: number for number, token in tokenizer.get_added_tokens_decoder().items()}
+    with loaded_tokenizer(options.tokenizer) as tokenizer:
         plan = Plan(
             engines=engines,
-            tokenizer=path,
-            eos_token_id=options.eos_token_id if options.eos_token_id is not None else end_of_text(added),
+            tokenizer=tokenizer.path,
+            eos_token_id=tokenizer.end_of_text() if options.eos_token_id is None else options.eos_token_id,
             seconds=options.timeout,
             limits={
                 name: limit
                 for name, limit in (("xgrammar", options.xgrammar_limit), ("outlines-core", options.outlines_limit))
                 if limit is not None
             },
-            settings={"grammask": {"property_order": options.property_order}},
             forced=not options.no_forced,
             gc=options.gc,
             memory_bytes=int(options.memory_limit * 1e9),
         )
-
-        def encode(text: str) -> list[int]:
-            ids: list[int] = tokenizer.encode(text, add_special_tokens=False).ids
-            return ids
-
-        def text_before(text: str, position: int) -> str:
-            offsets = tokenizer.encode(text, add_special_tokens=False).offsets
-            return text[: offsets[position][0]] if position < len(offsets) else text
-
         started = time.perf_counter()
-        results = run(plan, cases, encode, Progress(len(cases)))
+        results = run(plan, cases, tokenizer.encode, Progress(len(cases)))
     machine = describe_machine()
     data: dict[str, Any] = {
         "machine": machine,
         "seconds": round(time.perf_counter() - started, 1),
         "tokenizer": options.tokenizer,
-        "selection": {
-            name: getattr(options, name) for name in ("filter", "every", "sample", "seed", "limit", "property_order")
-        },
+        "selection": {name: getattr(options, name) for name in ("filter", "every", "sample", "seed", "limit")},
         "summary": {name: summarize(result) for name, result in results.items()},
         "ratios": {},
         "cases": {name: case_records(result) for name, result in results.items()},
@@ -157,46 +137,23 @@ def _run(options: argparse.Namespace) -> int:
     sources = {case.id: case for case in cases}
     if options.failures:
         for result in results.values():
-            print("\n".join(report.failures(result, sources, text_before, options.failures)))
+            print("\n".join(report.failures(result, sources, tokenizer.text_before, options.failures)))
     if options.failures_to:
         own = results[engines[0]]
-        _write(options.failures_to, [caption, *report.failures(own, sources, text_before, None)])
+        write(options.failures_to, [caption, *report.failures(own, sources, tokenizer.text_before, None)])
     if options.markdown:
-        _write(options.markdown, [caption, "", *(table.markdown() for table in tables), *(f"- {c}" for c in changed)])
+        write(options.markdown, [caption, "", *(table.markdown() for table in tables), *(f"- {c}" for c in changed)])
     if options.json:
-        _write(options.json, [json.dumps(data, indent=1)])
+        write(options.json, [json.dumps(data, indent=1)])
     return 0
 
 
-def _write(path: Path, lines: Sequence[str]) -> None:
-    """Replaces the file as a whole, so that nobody reads half of it."""
+def write(path: Path, lines: Sequence[str]) -> None:
+    """Writes lines to a file: replaces the file as a whole, so that nobody reads half of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(path.name + ".part")
     partial.write_text("\n".join(lines) + "\n", encoding="utf-8")
     partial.replace(path)
-
-
-def data_file(name: str) -> Path:
-    """A file under $GRAMMASK_DATA. Raises FileNotFoundError with what to do."""
-    folder = os.environ.get("GRAMMASK_DATA")
-    if not folder:
-        raise FileNotFoundError(f"set GRAMMASK_DATA to the folder that holds {name}, or give the path")
-    path = Path(folder) / name
-    if not path.is_file():
-        raise FileNotFoundError(f"{path} does not exist; give another path, or set GRAMMASK_DATA")
-    return path
-
-
-def unpacked_tokenizer(name: str, folder: Path) -> Path:
-    """The path of a ``tokenizer.json``, unpacked into ``folder`` if it is gzipped."""
-    path = Path(name)
-    if not path.is_file():
-        path = data_file(f"tokenizers/{name}.tokenizer.json.gz")
-    if path.suffix != ".gz":
-        return path
-    target = folder / "tokenizer.json"
-    target.write_bytes(gzip.decompress(path.read_bytes()))
-    return target
 
 
 def chosen_engines(names: str) -> list[str]:

@@ -32,9 +32,9 @@ class Measurement:
     """One case through one engine. Times are nanoseconds, as pairs or parallel lists of wall and CPU.
 
     Attributes:
-        refusal: kind and message when the schema was not compiled.
-        compile: from JSON text to something that can start sequences.
-        first_mask: from JSON text to the first mask (compile, start a sequence, mask).
+        refusal: kind and message when the constraint was not compiled.
+        compile: from the constraint's text to something that can start sequences.
+        first_mask: from the text to the first mask (compile, start a sequence, mask).
         mask_wall, mask_cpu: every mask, in order.
         accept_wall, accept_cpu: every token taken.
         outcomes: one per instance, as far as they were reached.
@@ -82,11 +82,12 @@ class Case:
         self._deadline = time.thread_time() + seconds
         self.result = Measurement()
 
-    def run(self, schema: str, instances: Sequence[Sequence[int]], forced: bool) -> Measurement:
+    def run(self, kind: str, source: str, instances: Sequence[Sequence[int]], forced: bool) -> Measurement:
         """Compiles, feeds every instance, then asks for forced tokens along the accepted ones."""
         result, watch = self.result, self._watch
+        compiler = self._engine.compiler(kind, source)
         try:
-            compiled = watch(lambda: self._engine.json_schema(schema))
+            compiled = watch(compiler)
         except Refused as refusal:
             result.refusal = (refusal.kind, str(refusal))
             return result
@@ -95,7 +96,7 @@ class Case:
         try:
             self._check_time()
             for number, tokens in enumerate(instances):
-                session = watch(lambda: self._engine.session(compiled))
+                session = watch(partial(self._engine.session, compiled))
                 if number == 0:
                     result.first_mask = (result.compile[0] + watch.wall, result.compile[1] + watch.cpu)
                 result.outcomes.append(self._feed(session, number, tokens))

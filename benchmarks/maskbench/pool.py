@@ -75,14 +75,14 @@ class Worker:
         self.load_seconds = hello["seconds"]
         self.ready_bytes = self.last_bytes = hello["resident_bytes"]
 
-    def ask(self, schema: str, instances: Sequence[Sequence[int]]) -> Answer:
+    def ask(self, kind: str, source: str, instances: Sequence[Sequence[int]]) -> Answer:
         """Runs a case. Raises EngineUnavailable when a worker that died cannot be started again."""
         if self._process is None:
             self.restarts += 1
             self._start()
         assert self._process is not None
         assert self._process.stdin is not None
-        request = json.dumps({"schema": schema, "instances": instances}, separators=(",", ":"))
+        request = json.dumps({"kind": kind, "source": source, "instances": instances}, separators=(",", ":"))
         try:
             self._process.stdin.write(request.encode("ascii") + b"\n")
             self._process.stdin.flush()

@@ -125,6 +125,9 @@ def slowest(results: Mapping[str, EngineResults], count: int) -> Table:
         for case in sorted(compiled, key=lambda case: -case.slowest[0])[:count]:
             cpu, instance, position = case.slowest
             table.rows.append(["mask", engine, figure(cpu / 1000), case.id, str(instance), str(position)])
+        totals = {case.id: int(result.mask_times(1, [case.id]).sum()) for case in compiled}
+        for case in sorted(compiled, key=lambda case: -totals[case.id])[:count]:
+            table.rows.append(["all masks", engine, figure(totals[case.id] / 1000), case.id, "", ""])
     return table
 
 

@@ -73,7 +73,7 @@ def run(
             first = number % len(plan.engines)
             for name in (*plan.engines[first:], *plan.engines[:first]):
                 if number in turns[name]:
-                    results[name].add(case.id, workers[name].ask(case.schema, instances), valid)
+                    results[name].add(case.id, workers[name].ask(case.kind, case.source, instances), valid)
             progress(number + 1)
     finally:
         for name, worker in workers.items():

@@ -18,14 +18,16 @@ from typing import Any
 
 from benchmarks.clocks import calibrated
 from benchmarks.engines import create
-from benchmarks.engines.base import EngineOptions, Refused
+from benchmarks.engines.base import EngineOptions
 from benchmarks.maskbench.measure import Case, Measurement, describe
 
 WARM_UP = (
-    '{"type": "object", "properties": {"warm": {"type": "string"}, "up": {"type": "integer"}}, "required": ["warm"]}',
-    '{"type": "array", "items": {"enum": ["a", "b", null, 1.5]}, "maxItems": 3}',
+    ("json_schema", '{"type": "object", "properties": {"warm": {"type": "string"}, "up": {"type": "integer"}}}'),
+    ("json_schema", '{"type": "array", "items": {"enum": ["a", "b", null, 1.5]}, "maxItems": 3}'),
+    ("regex", "warm|up"),
+    ("gbnf", 'root ::= "warm" | "up"'),
 )
-"""Schemas compiled before anything is timed: what is paid once per process is no part of a case."""
+"""Compiled before anything is timed: what is paid once per process, such as imports, is no part of a case."""
 
 
 def main() -> None:
@@ -42,11 +44,8 @@ def main() -> None:
         config["engine"], EngineOptions(Path(config["tokenizer"]), config["eos_token_id"], config["settings"])
     )
     ready = time.perf_counter() - started
-    for schema in WARM_UP:
-        try:
-            Case(engine, config["eos_token_id"], calibrated(10), 60).run(schema, [], False)
-        except Refused:
-            continue
+    for kind, source in WARM_UP:
+        Case(engine, config["eos_token_id"], calibrated(10), 60).run(kind, source, [[0]], False)
     watch = calibrated()
     gc.collect()
     gc.freeze()
@@ -58,7 +57,7 @@ def main() -> None:
         request = json.loads(line)
         case = Case(engine, config["eos_token_id"], watch, config["seconds"])
         try:
-            result = case.run(request["schema"], request["instances"], config["forced"])
+            result = case.run(request["kind"], request["source"], request["instances"], config["forced"])
             _answer(answers, {"result": result.to_json(), "resident_bytes": _resident()})
         except (KeyboardInterrupt, SystemExit):
             raise

@@ -7,7 +7,8 @@ import json
 from pathlib import Path
 
 import pytest
-from benchmarks.maskbench.cases import Case, case_of, end_of_text, read_cases, select, spread
+from benchmarks.maskbench.cases import Case, case_of, read_cases, select, spread
+from benchmarks.tokenizer import end_of_text
 
 RECORD = {
     "id": "one",
@@ -17,7 +18,7 @@ RECORD = {
 
 
 def cases(*ids: str) -> list[Case]:
-    return [Case(name, "{}", ()) for name in ids]
+    return [Case(name, "json_schema", "{}", ()) for name in ids]
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -27,7 +28,7 @@ def test_instances_are_written_as_json_dumps_does_without_escapes(tmp_path: Path
     path.write_bytes(gzip.compress(line.encode()) if packed else line.encode())
     (case,) = read_cases(path)
     assert case.id == "one"
-    assert json.loads(case.schema) == RECORD["schema"]
+    assert json.loads(case.source) == RECORD["schema"]
     assert [(i.valid, i.text) for i in case.instances] == [(True, '"é"'), (False, '[1, {"a": null}]')]
 
 
@@ -41,7 +42,7 @@ def test_a_broken_line_is_named(tmp_path: Path, line: str) -> None:
 
 def test_keys_of_the_schema_keep_their_order() -> None:
     case = case_of({"id": 1, "schema": {"b": 1, "a": 2}, "tests": []})
-    assert case.schema == '{"b": 1, "a": 2}'
+    assert case.source == '{"b": 1, "a": 2}'
 
 
 def test_selection() -> None:
