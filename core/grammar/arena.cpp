@@ -5,6 +5,7 @@
 
 #include "mask/counted_text.hpp"
 #include "mask/local_mask.hpp"
+#include "mask/open_text.hpp"
 
 namespace grammask {
 
@@ -110,6 +111,46 @@ bool Arena::has_real_letters(ExprId e) {
     }
     default: return true;
   }
+}
+
+bool Arena::open_ended(ExprId root) {
+  if (pool_.has(root, ExprPool::kLetters)) return false;
+  const auto known = open_ended_.find(root);
+  if (known != open_ended_.end()) return known->second;
+  constexpr size_t kMostStates = 1000;
+  std::vector<ExprId> states{root};
+  std::unordered_map<ExprId, size_t> index{{root, 0}};
+  std::vector<std::vector<size_t>> before(1);
+  std::vector<size_t> successors;
+  bool result = true;
+  for (size_t at = 0; at < states.size() && result; ++at) {
+    std::vector<ExprId> next = state(states[at]).next;
+    std::sort(next.begin(), next.end());
+    next.erase(std::unique(next.begin(), next.end()), next.end());
+    std::erase(next, ExprPool::kEmptyId);
+    successors.push_back(next.size());
+    for (const ExprId e : next) {
+      const auto [it, fresh] = index.try_emplace(e, states.size());
+      if (fresh) {
+        states.push_back(e);
+        before.emplace_back();
+      }
+      before[it->second].push_back(at);
+    }
+    result = states.size() <= kMostStates;
+  }
+  // A state has finitely many words if all its successors have; each of those must be a word already.
+  std::vector<size_t> finite;
+  for (size_t i = 0; result && i < states.size(); ++i) {
+    if (successors[i] == 0) finite.push_back(i);
+  }
+  for (size_t at = 0; result && at < finite.size(); ++at) {
+    result = pool_.nullable(states[finite[at]]);
+    for (const size_t b : before[finite[at]]) {
+      if (--successors[b] == 0) finite.push_back(b);
+    }
+  }
+  return open_ended_[root] = result;
 }
 
 ExprId Arena::unless_repeated(ExprId key, std::string_view text, ExprId e) {
@@ -410,6 +451,7 @@ const State& Arena::build_state(ExprId e) {
     l.key = n.kind == Kind::kKey;
     l.vague = l.key && frames_[n.a]->vague(n.b);
     l.checked = l.key && frames_[n.a]->checked(n.b, n.c);
+    l.open_ended = l.vague && open_ended(frames_[n.a]->whole_key(n.c));
     l.body = n.kind == Kind::kRule ? rules_[n.a].body : pool_.letter_body(letter);
     l.start = start_bytes(letter);
     s.letters.push_back(l);
@@ -470,6 +512,15 @@ CountedText* Arena::counted_text(const Vocabulary& vocabulary, ExprId unit, Expr
     mask_bytes_ += it->second->memory_bytes();
   }
   return it->second.get();
+}
+
+const OpenText& Arena::open_text(const Vocabulary& vocabulary, ExprId unit) {
+  auto& made = open_texts_[unit];
+  if (!made) {
+    made = std::make_unique<OpenText>(*this, vocabulary, unit);
+    mask_bytes_ += made->memory_bytes();
+  }
+  return *made;
 }
 
 LocalMask* Arena::keep(std::unique_ptr<LocalMask> mask) {

@@ -25,6 +25,7 @@ namespace grammask {
 
 struct LocalMask;
 class CountedText;
+class OpenText;
 class Vocabulary;
 
 struct Letter {
@@ -34,6 +35,7 @@ struct Letter {
   ByteSet start;     // bytes a word of the letter may start with (a superset)
   bool key = false;  // a captured key
   bool vague = false;  // a captured key of a frame state that misses a text: its exact body is unknown
+  bool open_ended = false;  // a vague key that may begin all the same: see Arena::open_ended
   bool checked = false;  // a captured key that must not repeat an earlier one and whose body cannot say so
 };
 
@@ -92,6 +94,9 @@ class Arena final : public FrameExpander {
   ExprId inlined(ExprId e, bool& final);
   // Whether calls, rules, tokens or keys can occur in words of e (frames of plain members are free of them).
   bool has_real_letters(ExprId e);
+  // Whether no finite set of words can make a prefix of e dead: what may follow a prefix is endless unless the prefix is
+  // a word itself. A key of such a language may begin although earlier keys are unknown.
+  bool open_ended(ExprId e);
   // What the owners of this arena keep across constraints, by name.
   ExprId* memo(const std::string& key) {
     const auto it = memo_.find(key);
@@ -126,6 +131,7 @@ class Arena final : public FrameExpander {
   uint32_t state_count() const { return static_cast<uint32_t>(states_.size()); }
   // The table of unit{...} rest, null if it is not of that kind; kept for all counts and constraints.
   CountedText* counted_text(const Vocabulary& vocabulary, ExprId unit, ExprId rest);
+  const OpenText& open_text(const Vocabulary& vocabulary, ExprId unit);
   LocalMask* keep(std::unique_ptr<LocalMask> mask);
   size_t mask_bytes() const { return mask_bytes_; }
 
@@ -154,7 +160,9 @@ class Arena final : public FrameExpander {
   std::unordered_map<std::string, std::unique_ptr<std::array<uint8_t, 256>>> classes_;
   std::unordered_map<std::string, ExprId> character_classes_;
   std::unordered_map<std::string, ExprId> memo_;
+  std::unordered_map<ExprId, bool> open_ended_;
   std::unordered_map<uint64_t, std::unique_ptr<CountedText>> counted_texts_;
+  std::unordered_map<ExprId, std::unique_ptr<OpenText>> open_texts_;
   std::vector<std::unique_ptr<LocalMask>> masks_;
   size_t state_bytes_ = 0;
   size_t mask_bytes_ = 0;

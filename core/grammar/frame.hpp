@@ -25,6 +25,8 @@ class Frame {
   // text is nullopt while masks are computed for many possible texts at once: the state it leads to is then *vague*.
   virtual ExprId after_key(uint32_t state, uint32_t family, std::optional<std::string_view> text) = 0;
   virtual bool vague(uint32_t state) const = 0;
+  // All keys of a family, whatever the collection holds.
+  virtual ExprId whole_key(uint32_t family) = 0;
   // Whether a complete key must be asked for repeats() before it may return, because key_body alone cannot tell.
   virtual bool checked(uint32_t state, uint32_t family) {
     (void)state, (void)family;

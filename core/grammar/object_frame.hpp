@@ -57,6 +57,7 @@ class ObjectFrame final : public Frame {
   ExprId key_body(uint32_t state, uint32_t family) override;
   ExprId after_key(uint32_t state, uint32_t family, std::optional<std::string_view> text) override;
   bool vague(uint32_t state) const override { return states_[state].vague; }
+  ExprId whole_key(uint32_t family) override { return spec_.members[family].key; }
   void mentioned(std::vector<ExprId>& out) const override;
   size_t memory_bytes() const override;
 

@@ -116,7 +116,7 @@ ExprId UniqueArrayFrame::key_body(uint32_t id, uint32_t family) {
   const ExprId body = body_of(family);
   if (seen == ExprPool::kEmptyId) return body;
   const ExprId left = pool_.intersect(body, pool_.complement(seen));
-  return pool_.alive(left) ? left : ExprPool::kEmptyId;
+  return arena_.open_ended(body) || pool_.alive(left) ? left : ExprPool::kEmptyId;
 }
 
 ExprId UniqueArrayFrame::after_key(uint32_t id, uint32_t, std::optional<std::string_view> text) {

@@ -44,6 +44,7 @@ class UniqueArrayFrame final : public Frame {
   ExprId key_body(uint32_t state, uint32_t family) override;
   ExprId after_key(uint32_t state, uint32_t family, std::optional<std::string_view> text) override;
   bool vague(uint32_t state) const override { return states_[state].vague; }
+  ExprId whole_key(uint32_t family) override { return body_of(family); }
   bool checked(uint32_t state, uint32_t family) override;
   bool repeats(uint32_t state, std::string_view text) override;
   void mentioned(std::vector<ExprId>& out) const override;

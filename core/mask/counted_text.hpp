@@ -24,6 +24,8 @@ class CountedText {
   CountedText(Arena& arena, const Vocabulary& vocabulary, ExprId unit, ExprId rest);
 
   std::unique_ptr<LocalMask> mask(uint32_t low, uint32_t high);
+  // All tokens that are units only, the last one possibly unfinished.
+  const std::shared_ptr<const std::vector<uint32_t>>& inside() const { return up_to_.back(); }
   size_t memory_bytes() const;
 
  private:

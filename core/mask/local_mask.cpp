@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "mask/counted_text.hpp"
+#include "mask/open_text.hpp"
 #include "mask/walk.hpp"
 #include "matcher/stepper.hpp"
 
@@ -168,6 +169,9 @@ std::unique_ptr<LocalMask> make_local_mask(Arena& arena, const Vocabulary& vocab
       if (!positive.empty() && positive.size() < pool.children(e).size()) whole = pool.intersect(positive);
     }
     if (table) return table->mask(low, high);
+    if (!whole) {
+      if (const ExprId unit = OpenText::unit_of(arena, e)) return arena.open_text(vocabulary, unit).mask(arena, e);
+    }
   }
   if (whole) return by_difference(arena, vocabulary, e, whole);
   return by_walk(arena, vocabulary, e);

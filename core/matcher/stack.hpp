@@ -26,15 +26,17 @@ class Stack {
     ExprId key = 0;      // the letter, if the frame is a captured key
     uint32_t start = 0;  // where its text starts
     bool checked = false;  // the key may have to be refused once complete
+    bool vague = false;    // an earlier key of the same frame is unknown: nothing is known once this one is complete
   };
   struct Mark {
     uint32_t nodes, edges;
   };
 
   Stack() { nodes_.push_back({}); }
-  uint32_t push(ExprId rest, uint32_t parent, ExprId key = 0, uint32_t start = 0, bool checked = false) {
+  uint32_t push(ExprId rest, uint32_t parent, ExprId key = 0, uint32_t start = 0, bool checked = false,
+                bool vague = false) {
     edges_.push_back({rest, parent, kNone});
-    nodes_.push_back({static_cast<uint32_t>(edges_.size() - 1), key, start, checked});
+    nodes_.push_back({static_cast<uint32_t>(edges_.size() - 1), key, start, checked || vague, vague});
     return static_cast<uint32_t>(nodes_.size() - 1);
   }
   // Another caller of a node made at the current position. False if it was known.

@@ -15,16 +15,16 @@ ExprId Stepper::after_return(const Stack::Node& node, ExprId rest) {
 
 uint32_t Stepper::push(const Letter& l, uint32_t parent) {
   if (!l.key) return stack_.push(l.rest, parent);
-  return stack_.push(l.rest, parent, l.letter, static_cast<uint32_t>(text_.size()), l.checked);
+  return stack_.push(l.rest, parent, l.letter, static_cast<uint32_t>(text_.size()), l.checked, l.vague);
 }
 
 ExprId Stepper::checked(ExprId next, uint32_t node, uint8_t byte) {
   if (!arena_.state(next).nullable) return next;
-  if (vague_keys) {
+  const Stack::Node& n = stack_.node(node);
+  if (vague_keys || n.vague) {
     met_vague_key = true;
     return ExprPool::kEmptyId;
   }
-  const Stack::Node& n = stack_.node(node);
   std::string text = text_.substr(n.start);
   text.push_back(static_cast<char>(byte));
   const std::lock_guard lock(arena_.mutex());
@@ -79,7 +79,7 @@ Stepper::Result Stepper::step_one(Thread& thread, uint8_t byte) {
       return Result::kOne;
     }
     const Letter& l = s.letters[s.argument(byte)];
-    if (l.vague) {
+    if (l.vague && !l.open_ended) {
       met_vague_key = true;
       stack_.truncate(mark);
       return Result::kDead;
@@ -114,7 +114,7 @@ void Stepper::close(std::span<const Thread> threads, Consume consume, Enter ente
     consume(s, thread.node);
     for (const Letter& l : s.letters) {
       if (!enter(l)) continue;
-      if (l.vague) {
+      if (l.vague && !l.open_ended) {
         met_vague_key = true;
         continue;
       }
@@ -141,7 +141,26 @@ void Stepper::close(std::span<const Thread> threads, Consume consume, Enter ente
   }
 }
 
+// Steps threads that neither call nor return on this byte; false, with out unchanged, if one of them might.
+bool Stepper::step_each(std::span<const Thread> threads, uint8_t byte, std::vector<Thread>& out) {
+  const size_t before = out.size();
+  for (const Thread& t : threads) {
+    const State& s = arena_.state(t.expr);
+    const Stack::Node& n = stack_.node(t.node);
+    const Act act = s.act(byte);
+    if (act == Act::kCall || act == Act::kMany || n.checked || (s.nullable && n.edge != Stack::kNone)) {
+      out.resize(before);
+      return false;
+    }
+    if (act == Act::kDead) continue;
+    const Thread next{s.argument(byte), t.node};
+    if (std::find(out.begin() + static_cast<std::ptrdiff_t>(before), out.end(), next) == out.end()) out.push_back(next);
+  }
+  return true;
+}
+
 void Stepper::step_set(std::span<const Thread> threads, uint8_t byte, std::vector<Thread>& out) {
+  if (step_each(threads, byte, out)) return;
   const size_t before = out.size();
   close(
       threads,

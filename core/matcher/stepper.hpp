@@ -38,7 +38,7 @@ class Stepper {
 
   // kOne: `thread` was replaced by its successor. kSet: use step_set (thread is unchanged).
   Result step_one(Thread& thread, uint8_t byte);
-  // Appends the successors to out, without duplicates.
+  // Appends the successors to out, without duplicates. Where every thread is decided by its state alone nothing is called.
   void step_set(std::span<const Thread> threads, uint8_t byte, std::vector<Thread>& out);
   void step_token(std::span<const Thread> threads, uint32_t token_id, std::vector<Thread>& out);
   // Whether the threads can read all of the bytes; everything is left as it was.
@@ -67,6 +67,7 @@ class Stepper {
   uint32_t push(const Letter& letter, uint32_t parent);
   // What is left of `next` in a frame whose key is complete with the text and this byte.
   ExprId checked(ExprId next, uint32_t node, uint8_t byte);
+  bool step_each(std::span<const Thread> threads, uint8_t byte, std::vector<Thread>& out);
   ExprId after_return(const Stack::Node& node, ExprId rest);
   bool may_continue(ExprId rest, uint32_t parent, uint8_t byte, int depth);
   bool may_finish(const Thread& thread, std::vector<uint32_t>& visited);

@@ -225,7 +225,9 @@ ExprId text(ExprPool& pool, const std::vector<uint32_t>& code_points, Spelling s
   if (spelling == Spelling::kJson) {
     ExprId e = ExprPool::kEpsilonId;
     for (size_t i = code_points.size(); i-- > 0;) {
-      e = pool.concat(characters(pool, {{code_points[i], code_points[i]}}, spelling), e);
+      ExprId& known = pool.memo(uint64_t{code_points[i]} << 8 | static_cast<uint64_t>(spelling));
+      if (!known) known = characters(pool, {{code_points[i], code_points[i]}}, spelling);
+      e = pool.concat(known, e);
       if (e == ExprPool::kEmptyId) throw std::invalid_argument("the text holds a surrogate code point");
     }
     return e;

@@ -160,6 +160,8 @@ class ExprPool {
   Machine& machine_of(ExprId e) { return *machines_[nodes_[e].a]; }
   void set_expander(FrameExpander* expander) { expander_ = expander; }
 
+  // A place to keep an expression under a key of the caller's choice, kEmptyId at first.
+  ExprId& memo(uint64_t key) { return memo_[key]; }
   uint32_t size() const { return nodes_.size(); }
   size_t memory_bytes() const;
 
@@ -191,6 +193,7 @@ class ExprPool {
   std::unordered_map<uint64_t, std::vector<uint32_t>> byte_set_index_;
   std::vector<std::unique_ptr<Machine>> machines_;
   std::unordered_map<std::string, ExprId> machine_index_;
+  std::unordered_map<uint64_t, ExprId> memo_;
   FrameExpander* expander_ = nullptr;
   uint64_t max_expressions_ = 50'000'000;
   std::chrono::steady_clock::time_point deadline_ = std::chrono::steady_clock::time_point::max();
