@@ -100,7 +100,8 @@ TABLES: dict[str, tuple[list[str], list[str]]] = {
             "SELECT * FROM t",
             "SELECT DISTINCT a, b.c AS d FROM b JOIN e AS f ON b.x = f.y WHERE a > 1 AND NOT c IS NULL OR a IN (1, 2);",
             "SELECT count(*), max(a + 2 * b) FROM t GROUP BY c HAVING count(*) > 1 ORDER BY c DESC LIMIT 10",
-            "SELECT a FROM (SELECT a FROM t) AS s WHERE a BETWEEN 1 AND (SELECT max(a) FROM t) UNION ALL SELECT 'it''s' FROM u",
+            "SELECT a FROM (SELECT a FROM t) AS s WHERE a BETWEEN 1 AND (SELECT max(a) FROM t)",
+            "SELECT a FROM t UNION ALL SELECT 'it''s' FROM u",
         ],
         [
             "",

@@ -1,8 +1,8 @@
 """Finds the bracketed parts of recursive rules: they make the best frames.
 
 In ``value: STRING | "[" (value ("," value)*)? "]"`` the recursion lies between brackets. If ``"[" … "]"`` is the frame
-instead of the whole of ``value``, a string is matched in the frame where it stands, a frame is entered and left only at a
-bracket, and what is left of ``value`` is no longer recursive at all. The same holds for elements with tags, blocks,
+instead of the whole of ``value``, a string is matched in the frame where it stands, a frame is entered and left only at
+a bracket, and what is left of ``value`` is no longer recursive at all. The same holds for elements with tags, blocks,
 arguments, conditions: whatever stands between two firm parts.
 """
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from grammask.constraints.algebra import as_constraint
 from grammask.constraints.base import Constraint
 from grammask.constraints.grammar.analysis import check_other_tokens, diagnose, productive_rules, reachable_rules
 from grammask.constraints.grammar.gbnf import parse_gbnf
@@ -44,7 +45,7 @@ class Grammar(Constraint):
         text: str,
         root: str = "root",
         *,
-        holes: Mapping[str, Constraint] | None = None,
+        holes: Mapping[str, Constraint | str] | None = None,
         tokens: Tokens | None = None,
     ) -> Grammar:
         """A grammar in llama.cpp's notation.
@@ -52,7 +53,7 @@ class Grammar(Constraint):
         Args:
             text: the grammar.
             root: the rule that the whole output matches.
-            holes: constraints that stand for rules which the text uses but does not define.
+            holes: constraints (or plain strings) for names that the text uses but does not define.
             tokens: where the ids of special tokens that the text names (``<|end|>``) come from: a vocabulary, a
                 mapping from name to id, or a function from name to id or None.
 
@@ -61,7 +62,7 @@ class Grammar(Constraint):
             UnsatisfiableConstraint: no text at all matches the grammar.
             UnsupportedConstraint: a negated token outside a free repetition.
         """
-        return cls(parse_gbnf(text, root, holes or {}), tokens)
+        return cls(parse_gbnf(text, root, _filled(holes)), tokens)
 
     @classmethod
     def lark(
@@ -69,7 +70,7 @@ class Grammar(Constraint):
         text: str,
         start: str = "start",
         *,
-        holes: Mapping[str, Constraint] | None = None,
+        holes: Mapping[str, Constraint | str] | None = None,
         tokens: Tokens | None = None,
     ) -> Grammar:
         """A grammar in Lark's notation, with ``%json {…}`` and ``%regex {…}`` as in llguidance.
@@ -77,7 +78,7 @@ class Grammar(Constraint):
         Args:
             text: the grammar.
             start: the rule that the whole output matches.
-            holes: constraints that stand for names which the text uses but does not define.
+            holes: constraints (or plain strings) for names that the text uses but does not define.
             tokens: where the ids of special tokens that the text names (``<|end|>``) come from: a vocabulary, a
                 mapping from name to id, or a function from name to id or None.
 
@@ -87,7 +88,7 @@ class Grammar(Constraint):
             UnsupportedConstraint: an import from elsewhere than ``common``, the regex flag ``l``.
             ConstraintTooLarge: templates that unfold without end.
         """
-        return cls(parse_lark(text, start, holes or {}), tokens)
+        return cls(parse_lark(text, start, _filled(holes)), tokens)
 
     def diagnostics(self) -> list[Diagnostic]:
         """Rules that are never used or can never finish, and notations that have no effect here."""
@@ -98,6 +99,10 @@ class Grammar(Constraint):
 
     def __repr__(self) -> str:
         return f"<Grammar in {self._parsed.source.dialect}, {len(self._parsed.rules)} rules>"
+
+
+def _filled(holes: Mapping[str, Constraint | str] | None) -> dict[str, Constraint]:
+    return {name: as_constraint(constraint) for name, constraint in (holes or {}).items()}
 
 
 def _solve(parsed: ParsedGrammar, productive: set[str]) -> Solved:

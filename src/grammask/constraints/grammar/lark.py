@@ -314,6 +314,8 @@ class _Reader:
         }
         cycle = find_cycle(terminals)
         if cycle:
+            first = min(range(len(cycle)), key=lambda place: self._names.rules[cycle[place]].offset or 0)
+            cycle = [*cycle[first:], *cycle[:first]]
             raise self._source.error(
                 self._names.rules[cycle[0]].offset or 0,
                 f"terminals cannot be recursive: {' → '.join([*cycle, cycle[0]])}",

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from grammask.constraints.grammar.lark_literals import read_regex, read_string
+from grammask.constraints.grammar.model import Embedding
 from grammask.constraints.grammar.names import Names
 from grammask.constraints.grammar.nodes import (
     Arena,
@@ -28,7 +29,7 @@ from grammask.constraints.grammar.nodes import (
 from grammask.constraints.grammar.scanning import Cursor
 from grammask.constraints.grammar.source import Source
 from grammask.constraints.grammar.substrings import substring_node
-from grammask.engine.errors import ConstraintError, ConstraintTooLarge
+from grammask.engine.errors import ConstraintTooLarge
 
 _NAME = re.compile(r"_*[A-Za-z][A-Za-z0-9_]*")
 _REPETITION = re.compile(r"~[ \t]*(?=[0-9])")
@@ -299,16 +300,13 @@ class ExpressionParser:
             raise cursor.unexpected("%json or %regex")
         if terminal:
             raise self.source.error(start, "%json is not regular", hint="use it in a lower-case rule")
-        schema = self.json()
+        self.skip(newlines=True)
+        text_start = cursor.offset
+        self.json()
         from grammask.constraints.json_schema import JsonSchema
 
-        try:
-            constraint = JsonSchema(schema)
-        except ConstraintError as error:
-            place = f" at {error.pointer or '(root)'}" if error.pointer is not None else ""
-            message = f"in this schema{place}: {error.message}"
-            raise self.source.error(start, message, hint=error.hint, kind=type(error)) from error
-        return self._arena.add(Embedded(self._names.embed(constraint)))
+        constraint = JsonSchema(self.source.text[text_start : cursor.offset])
+        return self._arena.add(Embedded(self._names.embed(Embedding(constraint, "this schema", start))))
 
     def json(self) -> Any:
         """A JSON value at the cursor."""

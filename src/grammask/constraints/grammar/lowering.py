@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from grammask.constraints.grammar.model import ParsedGrammar
+from grammask.constraints.grammar.model import Embedding, ParsedGrammar
 from grammask.constraints.grammar.nodes import (
     Characters,
     Complement,
@@ -31,13 +31,13 @@ from grammask.constraints.grammar.nodes import (
 from grammask.constraints.grammar.recursion import Solved
 from grammask.constraints.grammar.tokens import ANY_CHARACTER, SpecialTokens
 from grammask.constraints.regex import lower_pattern
-from grammask.engine.errors import ConstraintTooLarge
+from grammask.engine.errors import ConstraintError, ConstraintTooLarge, UnsatisfiableConstraint
 
 if TYPE_CHECKING:
     from grammask._core import Builder, Expr
 
 MAX_HEIGHT = 200
-"""Levels of nodes in one expression; what is higher gets a frame of its own, which bounds recursion in the core."""
+"""Levels of nodes in one expression; what is higher becomes a rule, which bounds recursion in the core."""
 
 MAX_REGULAR_HEIGHT = 1_000
 """Levels under ``&`` and ``~``, where frames are impossible because these operators are over bytes."""
@@ -121,7 +121,9 @@ class _Lowering:
         expression = self._node(self._nodes[number], [self._done[other] for other in needed])
         height = 1 + max((self._heights[other] for other in needed), default=0)
         if height > MAX_HEIGHT and not regular:
-            expression, height = self._builder.call(expression), 1
+            frame = self._builder.rule(f"part {number}")
+            self._builder.define(frame, expression)
+            expression, height = frame, 1
         elif height > MAX_REGULAR_HEIGHT:
             raise ConstraintTooLarge(
                 f"a terminal nests expressions more than {MAX_REGULAR_HEIGHT} levels deep under '&' or '~'",
@@ -164,10 +166,26 @@ class _Lowering:
             return builder.special_token(self._tokens.id_of(node, self._grammar.source))
         assert isinstance(node, Embedded)
         if node.index not in self._embedded:
-            expression = self._grammar.embedded[node.index].lower(builder)
+            expression = self._embed(self._grammar.embedded[node.index])
             shared = self._uses[node.index] > 1
             self._embedded[node.index] = builder.call(expression) if shared else expression
         return self._embedded[node.index]
+
+    def _embed(self, embedding: Embedding) -> Expr:
+        """Another constraint's expression; one that no text satisfies makes only the alternatives that use it empty."""
+        try:
+            return embedding.constraint.lower(self._builder)
+        except UnsatisfiableConstraint:
+            return self._builder.empty
+        except ConstraintError as error:
+            if error.pointer is not None:
+                where = f" at {error.pointer or '(root)'}"
+            else:
+                where = "" if error.line is None else f" at line {error.line}, column {error.column}"
+            message = f"in {embedding.place}{where}: {error.message}"
+            if embedding.offset is None:
+                raise type(error)(message, hint=error.hint) from error
+            raise self._grammar.source.error(embedding.offset, message, hint=error.hint, kind=type(error)) from error
 
     def _frame(self, name: str) -> Expr:
         if name not in self._frames:

@@ -34,6 +34,20 @@ class Diagnostic:
 
 
 @dataclass(frozen=True)
+class Embedding:
+    """Another constraint inside a grammar.
+
+    Attributes:
+        place: what it is, for messages: "the hole person", "this schema".
+        offset: where the grammar's text holds it; None for holes, which may stand at several places.
+    """
+
+    constraint: Constraint
+    place: str
+    offset: int | None = None
+
+
+@dataclass(frozen=True)
 class ParsedGrammar:
     """A grammar whose names are all resolved.
 
@@ -43,7 +57,7 @@ class ParsedGrammar:
         rules: every rule by name; templates are instantiated.
         start: the expression that the whole output matches.
         start_rule: the rule that the user named as the start.
-        embedded: constraints that ``Embedded`` nodes refer to.
+        embedded: what ``Embedded`` nodes refer to.
         pattern_offsets: for each regular expression, where in the text each of its characters comes from.
         notes: diagnostics found while reading.
     """
@@ -53,6 +67,6 @@ class ParsedGrammar:
     rules: Mapping[str, Rule]
     start: NodeId
     start_rule: str
-    embedded: Sequence[Constraint]
+    embedded: Sequence[Embedding]
     pattern_offsets: Mapping[str, Sequence[int]]
     notes: Sequence[Diagnostic]

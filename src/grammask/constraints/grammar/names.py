@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 
 from grammask.constraints.base import Constraint
-from grammask.constraints.grammar.model import Diagnostic
+from grammask.constraints.grammar.model import Diagnostic, Embedding
 from grammask.constraints.grammar.nodes import Rule, RuleRef
 from grammask.constraints.grammar.source import Source
 
@@ -22,7 +22,7 @@ class Names:
 
     def __init__(self, source: Source, holes: Mapping[str, Constraint]) -> None:
         self.rules: dict[str, Rule] = {}
-        self.embedded: list[Constraint] = list(holes.values())
+        self.embedded = [Embedding(constraint, f"the hole {name}") for name, constraint in holes.items()]
         self.notes: list[Diagnostic] = []
         self._source = source
         self._holes = {name: index for index, name in enumerate(holes)}
@@ -57,8 +57,8 @@ class Names:
     def is_hole(self, name: str) -> bool:
         return name in self._holes
 
-    def embed(self, constraint: Constraint) -> int:
-        self.embedded.append(constraint)
+    def embed(self, embedding: Embedding) -> int:
+        self.embedded.append(embedding)
         return len(self.embedded) - 1
 
     def note(self, message: str, offset: int, rule: str | None = None) -> None:

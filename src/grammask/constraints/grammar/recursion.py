@@ -9,7 +9,7 @@ derivations, each of the four forms keeps that shape, and each such text is deri
 in. The parts u, v, w, b may themselves mention X (in brackets, say), which leaves X recursive, but now deterministic
 where the grammar was ambiguous (``expr: expr "+" expr | NUM``) or left-recursive.
 
-**Frames.** Parts between brackets become frames of their own first (see ``frames``). What is left is often not recursive.
+**Frames.** Parts between brackets become frames of their own first (see ``frames``); often no other recursion is left.
 
 **Elimination.** Within a set of rules that call each other, a rule that does not mention itself is replaced by its body
 in the others (Gaussian elimination over the grammar), smallest first, which exposes further loops. What remains
@@ -57,13 +57,13 @@ def solve(arena: Arena, bodies: Mapping[str, NodeId]) -> Solved:
             members = frozenset(component)
             for name in component:
                 solved[name] = frames.extract(name, solved[name], members)
-            recursive |= _solve_component(arena, solved, component)
+            recursive |= _solve_component(arena, frames, solved, component)
         for name in component:
             frames.finish(name, solved[name], name in recursive)
     return Solved({**solved, **frames.bodies}, frozenset(recursive | frames.bodies.keys()))
 
 
-def _solve_component(arena: Arena, bodies: dict[str, NodeId], component: list[str]) -> set[str]:
+def _solve_component(arena: Arena, frames: Frames, bodies: dict[str, NodeId], component: list[str]) -> set[str]:
     """Rewrites the bodies of rules that call each other; returns those that stay recursive."""
     active = dict.fromkeys(component)
     references: dict[str, set[str]] = {}
@@ -72,7 +72,8 @@ def _solve_component(arena: Arena, bodies: dict[str, NodeId], component: list[st
     def refresh(name: str) -> None:
         mentioned = arena.references(bodies[name])
         if name in mentioned:
-            bodies[name] = loop(arena, name, bodies[name])
+            # Spreading alternatives brings their ends together: if (…) X | if (…) X else X has an X between brackets.
+            bodies[name] = frames.extract(name, loop(arena, name, bodies[name]), active)
             mentioned = arena.references(bodies[name])
         references[name] = active.keys() & mentioned
         sizes[name] = tree_size(arena, bodies[name])
