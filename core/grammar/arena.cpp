@@ -41,7 +41,7 @@ ExprId Arena::unique_array(UniqueArraySpec spec) {
   return made.possible() ? pool_.frame(index, UniqueArrayFrame::kStart) : ExprPool::kEmptyId;
 }
 
-ExprId Arena::inlined(ExprId e, bool& final) {
+ExprId Arena::inlined(ExprId e, bool& final, int rules) {
   if (!pool_.has(e, ExprPool::kLetters)) return e;
   const Expr n = pool_.node(e);
   std::vector<ExprId> parts;
@@ -51,17 +51,17 @@ ExprId Arena::inlined(ExprId e, bool& final) {
         final = false;
         return e;
       }
-      return rules_[n.a].body;
-    case Kind::kCall: return inlined(n.a, final);
-    case Kind::kRepeat: return pool_.repeat(inlined(n.a, final), n.b, n.c);
+      return rules == 0 ? e : inlined(rules_[n.a].body, final, rules - 1);
+    case Kind::kCall: return inlined(n.a, final, rules);
+    case Kind::kRepeat: return pool_.repeat(inlined(n.a, final, rules), n.b, n.c);
     case Kind::kConcat: {
       ExprId x = e;
-      for (; pool_.node(x).kind == Kind::kConcat; x = pool_.node(x).b) parts.push_back(inlined(pool_.node(x).a, final));
-      parts.push_back(inlined(x, final));
+      for (; pool_.node(x).kind == Kind::kConcat; x = pool_.node(x).b) parts.push_back(inlined(pool_.node(x).a, final, rules));
+      parts.push_back(inlined(x, final, rules));
       return pool_.concat(parts);
     }
     case Kind::kUnion:
-      for (const ExprId c : pool_.children(e)) parts.push_back(inlined(c, final));
+      for (const ExprId c : pool_.children(e)) parts.push_back(inlined(c, final, rules));
       return pool_.unite(parts);
     case Kind::kFrame: {
       const auto* frame = dynamic_cast<const ObjectFrame*>(frames_[n.a].get());
@@ -69,8 +69,7 @@ ExprId Arena::inlined(ExprId e, bool& final) {
       ObjectSpec spec = frame->spec();
       for (ObjectMember& m : spec.members) {
         for (auto& v : m.values) {
-          // A recursive value keeps its call: inlining it once would not end.
-          if (pool_.node(v.value).kind != Kind::kRule) v.value = inlined(v.value, final);
+          v.value = inlined(v.value, final, rules);
         }
       }
       return object(std::move(spec));

@@ -89,9 +89,9 @@ class Arena final : public FrameExpander {
   const Rule& rule(ExprId rule) const { return rules_[pool_.node(rule).a]; }
   ExprId object(ObjectSpec spec);
   ExprId unique_array(UniqueArraySpec spec);
-  // e with its calls replaced by what they call, as far as possible; `final` turns false if that depends on rules that
-  // are not defined yet.
-  ExprId inlined(ExprId e, bool& final);
+  // e with its calls replaced by what they call, as far as possible; rules, which may recurse, only so many levels deep.
+  // `final` turns false if that depends on rules that are not defined yet.
+  ExprId inlined(ExprId e, bool& final, int rules = 4);
   // Whether calls, rules, tokens or keys can occur in words of e (frames of plain members are free of them).
   bool has_real_letters(ExprId e);
   // Whether no finite set of words can make a prefix of e dead: what may follow a prefix is endless unless the prefix is

@@ -164,7 +164,7 @@ void Matcher::add_mask(const Thread& thread, uint32_t* out, int depth) {
   }
   const Trie& trie = compiled_->vocabulary->trie();
   // Whether a checked key may be closed depends on its whole text: nothing to share.
-  const bool checked = stepper_.stack().node(t.node).checked;
+  const bool checked = stepper_.may_repeat(t.node);
   const LocalMask* shared = checked ? nullptr : &local_mask(stepper_.arena(), *compiled_->vocabulary, t.expr);
   if (!shared || (shared->walk_directly && stepper_.stack().node(t.node).edge != Stack::kNone)) {
     vague_.clear();

@@ -18,8 +18,19 @@ uint32_t Stepper::push(const Letter& l, uint32_t parent) {
   return stack_.push(l.rest, parent, l.letter, static_cast<uint32_t>(text_.size()), l.checked, l.vague);
 }
 
+bool Stepper::may_repeat(uint32_t node) const {
+  const Stack::Node& n = stack_.node(node);
+  if (!n.checked || n.vague) return n.checked;
+  for (size_t i = n.start; i < text_.size(); ++i) {
+    const char c = text_[i];
+    if (c != ' ' && c != '\t' && c != '\n' && c != '\r') return c == '{' || c == '[';
+  }
+  return true;
+}
+
 ExprId Stepper::checked(ExprId next, uint32_t node, uint8_t byte) {
   if (!arena_.state(next).nullable) return next;
+  if (!may_repeat(node)) return next;
   const Stack::Node& n = stack_.node(node);
   if (vague_keys || n.vague) {
     met_vague_key = true;
