@@ -82,7 +82,8 @@ std::unique_ptr<LocalMask> by_walk(Arena& arena, const Vocabulary& vocabulary, E
   return mask;
 }
 
-// e is r ∩ ¬x without letters, r large: walks only where the two automata differ, which is along the few texts of x.
+// e is r ∩ ¬x without letters, r large: walks only where the two automata differ, which is along the few texts of x. If
+// they differ in too many places e is walked by itself.
 std::unique_ptr<LocalMask> by_difference(Arena& arena, const Vocabulary& vocabulary, ExprId e, ExprId r) {
   const LocalMask& whole = local_mask(arena, vocabulary, r);
   if (!whole.words || !whole.without.empty()) return by_walk(arena, vocabulary, e);
@@ -97,7 +98,9 @@ std::unique_ptr<LocalMask> by_difference(Arena& arena, const Vocabulary& vocabul
     const State* whole;
   };
   std::vector<Entry> queue{{0, &arena.state(e), &arena.state(r)}};
+  constexpr size_t kMostDifferent = 4096;
   for (size_t at = 0; at < queue.size(); ++at) {
+    if (queue.size() + no_return.size() > kMostDifferent) return by_walk(arena, vocabulary, e);
     const Entry entry = queue[at];
     for (uint32_t x = trie.first_child[entry.node]; x < trie.first_child[entry.node] + trie.child_count[entry.node]; ++x) {
       const uint8_t b = trie.byte[x];
@@ -106,7 +109,7 @@ std::unique_ptr<LocalMask> by_difference(Arena& arena, const Vocabulary& vocabul
       if (w == m) continue;
       if (m == ExprPool::kEmptyId) {
         std::vector<uint32_t> below{x};
-        while (!below.empty()) {
+        while (!below.empty() && no_return.size() <= kMostDifferent) {
           const uint32_t y = below.back();
           below.pop_back();
           no_return.insert(y);

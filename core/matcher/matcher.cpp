@@ -152,9 +152,8 @@ void add_tokens(const Trie& trie, uint32_t node, uint32_t* out) {
 
 }  // namespace
 
-void Matcher::add_mask(const Thread& thread, uint32_t* out, int depth) {
-  const Stack::Mark mark = stepper_.stack().mark();
-  Thread t = thread;
+// Adds the tokens of a thread; threads that take over because its frame may return at once are appended to work.
+void Matcher::add_mask(Thread t, std::vector<Thread>& work, uint32_t* out) {
   // Where calling a letter is all a state can do, look inside the call: its mask is shared by everyone who calls it.
   for (const State* s = &stepper_.arena().state(t.expr); s->only_letter >= 0; s = &stepper_.arena().state(t.expr)) {
     const Letter& l = s->letters[static_cast<size_t>(s->only_letter)];
@@ -163,29 +162,28 @@ void Matcher::add_mask(const Thread& thread, uint32_t* out, int depth) {
     t.expr = l.body;
   }
   const Trie& trie = compiled_->vocabulary->trie();
+  const bool has_below = stepper_.stack().node(t.node).edge != Stack::kNone;
   // Whether a checked key may be closed depends on its whole text: nothing to share.
   const bool checked = stepper_.may_repeat(t.node);
-  const LocalMask* shared = checked ? nullptr : &local_mask(stepper_.arena(), *compiled_->vocabulary, t.expr);
-  if (!shared || (shared->walk_directly && stepper_.stack().node(t.node).edge != Stack::kNone)) {
+  const LocalMask* local = checked ? nullptr : &local_mask(stepper_.arena(), *compiled_->vocabulary, t.expr);
+  if (!local || (local->walk_directly && has_below)) {
     vague_.clear();
     walker_.walk(trie, {&t, 1}, [&](uint32_t x) { add_tokens(trie, x, out); }, {nullptr, &vague_});
     add_readable(t, trie, out);
     fresh_ = false;
-    stepper_.stack().truncate(mark);
     return;
   }
-  const LocalMask& local = *shared;
-  local.add_inside_to(out, fresh_);
+  local->add_inside_to(out, fresh_);
   fresh_ = false;
-  if (stepper_.stack().node(t.node).edge != Stack::kNone) {
+  if (!has_below) return;
+  if (local->returns_at_once) {
     std::vector<Thread> below;
-    if (local.returns_at_once && depth > 0) {
-      stepper_.returned(t, below);
-      for (const Thread& b : below) add_mask(b, out, depth - 1);
+    stepper_.returned(t, below);
+    for (const Thread& b : below) {
+      if (std::find(work.begin(), work.end(), b) == work.end()) work.push_back(b);
     }
-    if (local.leaving) add_remainders(t, local, out);
   }
-  stepper_.stack().truncate(mark);
+  if (local->leaving) add_remainders(t, *local, out);
 }
 
 // Tokens below the nodes of vague_, each read with its text.
@@ -215,7 +213,10 @@ void Matcher::fill_mask(uint32_t* out) {
   std::fill_n(out, v.words(), 0u);
   fresh_ = true;
   if (!terminated_) {
-    for (size_t i = 0; i < threads_.size(); ++i) add_mask(threads_[i], out, 1 << 20);
+    const Stack::Mark mark = stepper_.stack().mark();
+    std::vector<Thread> work(threads_);
+    for (size_t i = 0; i < work.size(); ++i) add_mask(work[i], work, out);
+    stepper_.stack().truncate(mark);
     if (compiled_->names_tokens) {
       std::vector<uint32_t> named;
       stepper_.special_tokens(threads_, named);

@@ -58,7 +58,7 @@ class Matcher {
   bool step(uint8_t byte, std::vector<Thread>& threads);
   Moment now() const { return {threads_, stepper_.stack().mark(), stepper_.text().size(), terminated_}; }
   void restore(Moment&& m);
-  void add_mask(const Thread& thread, uint32_t* out, int depth);
+  void add_mask(Thread thread, std::vector<Thread>& work, uint32_t* out);
   void add_readable(const Thread& thread, const Trie& trie, uint32_t* out);
   void add_remainders(const Thread& thread, const LocalMask& local, uint32_t* out);
 

@@ -213,43 +213,55 @@ ExprId ExprPool::unite(ExprId a, ExprId b) {
   return unite(both);
 }
 
-// X{a,b}R | X{c,d}R is X{min,max}R where the intervals overlap or touch. Without this, the residuals of a counted
-// repetition behind an unbounded start grow by one member a byte.
+// X{a,b}R | X{c,d}R is X{min,max}R where the intervals overlap or touch, and likewise P X{a,b} | P X{c,d}. Without these
+// the residuals of counted repetitions behind an unbounded start, or inside each other, grow by a member a byte.
 bool ExprPool::merge_counts(std::vector<ExprId>& list) {
   struct Counted {
-    ExprId unit, rest;
+    ExprId context, unit;  // R or P, X
     uint32_t low, high;
+    ExprId member;
     bool operator<(const Counted& o) const {
-      return std::tie(unit, rest, low, high) < std::tie(o.unit, o.rest, o.low, o.high);
+      return std::tie(context, unit, low, high) < std::tie(o.context, o.unit, o.low, o.high);
     }
   };
-  std::vector<Counted> counted;
-  for (const ExprId e : list) {
-    if (!(nodes_[e].flags & kCounted)) continue;
-    const bool concat = nodes_[e].kind == Kind::kConcat;
-    const Expr& head = concat ? nodes_[nodes_[e].a] : nodes_[e];
-    if (head.kind == Kind::kRepeat) counted.push_back({head.a, concat ? nodes_[e].b : kEpsilonId, head.b, head.c});
-  }
-  if (counted.size() < 2) return false;
-  std::sort(counted.begin(), counted.end());
-  std::vector<Counted> merged{counted.front()};
-  for (size_t i = 1; i < counted.size(); ++i) {
-    Counted& last = merged.back();
-    const Counted& c = counted[i];
-    if (c.unit == last.unit && c.rest == last.rest && (last.high == kUnbounded || c.low <= last.high + 1)) {
-      last.high = std::max(last.high, c.high);
-    } else {
-      merged.push_back(c);
+  bool changed = false;
+  for (const bool at_head : {true, false}) {
+    std::vector<Counted> counted;
+    for (const ExprId e : list) {
+      if (!(nodes_[e].flags & kCounted)) continue;
+      if (at_head) {
+        const bool concat = nodes_[e].kind == Kind::kConcat;
+        const Expr& head = concat ? nodes_[nodes_[e].a] : nodes_[e];
+        if (head.kind == Kind::kRepeat) counted.push_back({concat ? nodes_[e].b : kEpsilonId, head.a, head.b, head.c, e});
+      } else if (nodes_[e].kind == Kind::kConcat) {
+        std::vector<ExprId> prefix;
+        ExprId last = e;
+        for (; nodes_[last].kind == Kind::kConcat; last = nodes_[last].b) prefix.push_back(nodes_[last].a);
+        const Expr& tail = nodes_[last];
+        if (tail.kind == Kind::kRepeat) counted.push_back({concat(prefix), tail.a, tail.b, tail.c, e});
+      }
+    }
+    if (counted.size() < 2) continue;
+    std::sort(counted.begin(), counted.end());
+    for (size_t i = 0; i < counted.size();) {
+      Counted merged = counted[i];
+      size_t end = i + 1;
+      for (; end < counted.size(); ++end) {
+        const Counted& c = counted[end];
+        if (c.unit != merged.unit || c.context != merged.context) break;
+        if (merged.high != kUnbounded && c.low > merged.high + 1) break;
+        merged.high = std::max(merged.high, c.high);
+      }
+      if (end > i + 1) {
+        changed = true;
+        for (size_t k = i; k < end; ++k) std::erase(list, counted[k].member);
+        const ExprId repeated = repeat(merged.unit, merged.low, merged.high);
+        list.push_back(at_head ? concat(repeated, merged.context) : concat(merged.context, repeated));
+      }
+      i = end;
     }
   }
-  if (merged.size() == counted.size()) return false;
-  std::erase_if(list, [&](ExprId e) {
-    if (!(nodes_[e].flags & kCounted)) return false;
-    const Expr& head = nodes_[e].kind == Kind::kConcat ? nodes_[nodes_[e].a] : nodes_[e];
-    return head.kind == Kind::kRepeat;
-  });
-  for (const Counted& c : merged) list.push_back(concat(repeat(c.unit, c.low, c.high), c.rest));
-  return true;
+  return changed;
 }
 
 ExprId ExprPool::unite(std::span<const ExprId> parts) {
