@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +72,9 @@ def _convert(gguf: Path, folder: Path) -> None:
             )
     import torch
     import transformers
+    from tqdm.auto import tqdm
 
+    tqdm.write(f"Converting {gguf.name} for faster loading: once, in about half a minute", file=sys.stderr)
     options: dict[str, Any] = {"gguf_file": gguf.name, "dtype": torch.float32}
     if hasattr(transformers, "GgufConfig"):
         options["quantization_config"] = transformers.GgufConfig(dequantize=True)
