@@ -13,7 +13,7 @@
 ``X | Y``, ``Optional``                         either
 dataclass, ``TypedDict``, ``NamedTuple``        objects with exactly these members, in this order
 Pydantic models, and types that hold one        what ``model_json_schema()`` says; parsed by Pydantic
-``Annotated[X, ...]``                           X with limits: ``annotated_types``, ``pydantic.Field``, a dict of keywords
+``Annotated[X, ...]``                           X with limits: ``annotated_types``, ``pydantic.Field``, a dict
 ``Any``                                         any JSON value
 =============================================  =================================================
 """
@@ -266,7 +266,7 @@ class _Describer:
                 schema["uniqueItems"] = True
             return schema, lambda value: make([read(item) for item in _expect(list, "an array")(value)])
         if origin is tuple:
-            return self._tuple(args, where)
+            return self._tuple(args if python_type is not tuple else (Any, ...), where)
         if origin in _MAPPINGS:
             return self._mapping(args, where)
         raise UnsupportedConstraint(
@@ -275,8 +275,8 @@ class _Describer:
         )
 
     def _tuple(self, args: tuple[Any, ...], where: str) -> tuple[Schema, Reader]:
-        if not args or (len(args) == 2 and args[1] is Ellipsis):
-            items, read = self.describe(args[0] if args else Any, where + "[]")
+        if len(args) == 2 and args[1] is Ellipsis:
+            items, read = self.describe(args[0], where + "[]")
             return {"type": "array", "items": items}, lambda value: tuple(
                 [read(item) for item in _expect(list, "an array")(value)]
             )

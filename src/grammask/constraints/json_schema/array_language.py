@@ -1,7 +1,7 @@
 """Array layouts as expressions.
 
-An array is a word over letters: a letter is a call of the value of one item, commas stand between. The positions are one
-language over these letters, each condition on counts another, and the array is their intersection.
+An array is a word over letters: a letter is a call of the value of one item, commas stand between. The positions are
+one language over these letters, each condition on counts another, and the array is their intersection.
 """
 
 from __future__ import annotations

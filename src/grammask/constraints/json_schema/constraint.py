@@ -12,6 +12,7 @@ from grammask.constraints.json_schema import whitespace as blanks
 from grammask.constraints.json_schema.arrays import ArrayAlgebra
 from grammask.constraints.json_schema.documents import Documents, DynamicScopeNeeded
 from grammask.constraints.json_schema.expansion import AnnotationsNeeded, Expander, TextsNeeded
+from grammask.constraints.json_schema.formats import FormatAssertion
 from grammask.constraints.json_schema.formulas import STRING, Formulas
 from grammask.constraints.json_schema.keys import KeySpace
 from grammask.constraints.json_schema.lowering import Lowering
@@ -45,7 +46,8 @@ class JsonSchema(Constraint):
         property_order: "schema" (as written in the schema, further properties last) or "any".
         whitespace: "flexible" (blanks wherever JSON allows them, a bounded number in a row), "compact" (none) or
             "python" (one after each comma and colon, as ``json.dumps`` writes).
-        format_assertion: whether known formats are enforced; unknown ones never are.
+        format_assertion: whether known formats are enforced; "all" adds those that schemas in use name loosely
+            (``byte``). Unknown formats are annotations.
         registry: URI -> schema, for references to other documents. Nothing is fetched from the network.
         escapes: which spellings of characters inside strings are allowed: "values" (every legal one in free strings,
             the shortest in keys and constants), "short" (the shortest everywhere), "all" (every legal one, also in
@@ -58,7 +60,7 @@ class JsonSchema(Constraint):
         *,
         property_order: PropertyOrder = "schema",
         whitespace: Whitespace = "flexible",
-        format_assertion: bool = True,
+        format_assertion: FormatAssertion = True,
         registry: Mapping[str, Any] | None = None,
         escapes: Escapes = "values",
     ) -> None:
@@ -126,7 +128,7 @@ class JsonSchema(Constraint):
         try:
             return lowering.expression(reader.root())
         finally:
-            del expander  # the reader asks it for names: without this the tables of every schema wait for the collector
+            del reader.names  # it refers to the expander: with this cycle the tables would wait for the collector
 
     def report(self) -> list[Entry]:
         """What becomes of each keyword of the schema: enforced, annotation or refused."""

@@ -72,7 +72,9 @@ class Dialect:
 
     def annotations_only(self) -> Dialect:
         """The same draft without its validation vocabulary (a meta-schema may leave it out)."""
-        asserting = NUMBER | (STRING - {"format"}) | {"type", "enum", "const", "required", "minProperties", "maxProperties"}
+        asserting = (
+            NUMBER | (STRING - {"format"}) | {"type", "enum", "const", "required", "minProperties", "maxProperties"}
+        )
         asserting |= {"dependentRequired", "minItems", "maxItems", "uniqueItems", "minContains", "maxContains"}
         return Dialect(
             self.name, self.keywords - asserting, self.id_keyword, contains_evaluates=self.contains_evaluates

@@ -1,9 +1,9 @@
 """Places in schema documents, and what references mean.
 
-A *resource* is a schema with its own base URI (the document itself, or a subschema with ``$id``). A *node* is a place in a
-resource, together with the dynamic scope in which it was reached. Nothing is read ahead: identifiers and anchors are
-indexed only when a reference asks for something that a plain JSON pointer does not answer, and the dynamic scope is
-tracked only in documents that use ``$dynamicRef`` or ``$recursiveRef``.
+A *resource* is a schema with its own base URI (the document itself, or a subschema with ``$id``). A *node* is a place
+in a resource, together with the dynamic scope in which it was reached. Nothing is read ahead: identifiers and anchors
+are indexed only when a reference asks for something that a plain JSON pointer does not answer, and the dynamic scope
+is tracked only in documents that use ``$dynamicRef`` or ``$recursiveRef``.
 """
 
 from __future__ import annotations

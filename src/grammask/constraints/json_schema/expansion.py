@@ -6,9 +6,9 @@ disjunctions unite them, and a negated atom is the negation of its definition.
 
 Exactly one (oneOf): branches are first proved disjoint, pair by pair; only the pairs that are not are subtracted.
 
-Unevaluated properties and items depend on which subschemas accept the instance. Where they are used, cells carry the names
-and positions that annotations cover, and an anyOf contributes every combination of its branches. Combinations may overlap:
-a larger one only covers more, so the union of all is exact.
+Unevaluated properties and items depend on which subschemas accept the instance. Where they are used, cells carry the
+names and positions that annotations cover, and an anyOf contributes every combination of its branches. Combinations
+may overlap: a larger one only covers more, so the union of all is exact.
 """
 
 from __future__ import annotations
@@ -294,7 +294,7 @@ class Expander:
             wanted = reader.child(node, schema, tokens)
             if wanted is formulas.true:
                 continue
-            present = self._made_local(node, {"type": "object", "required": [name]}, tokens)
+            present = self._made_local(node, {"type": "object", "properties": {name: True}, "required": [name]}, tokens)
             parts.append(self._or([formulas.not_(present), formulas.and_([present, wanted])], "cases"))
         return parts
 
@@ -393,8 +393,8 @@ class Expander:
                 and not shape.booleans
                 and not shape.numbers
                 and shape.strings == strings.NONE
-                and all([self._object_void(cell) for cell in shape.objects])
-                and all([self._array_void(cell) for cell in shape.arrays])
+                and all(self._object_void(cell) for cell in shape.objects)
+                and all(self._array_void(cell) for cell in shape.arrays)
             )
         except _Undecided:
             return False

@@ -1,4 +1,4 @@
-"""What becomes of each keyword of a schema: the report behind ``grammask explain`` and ``CompiledConstraint.report()``."""
+"""What becomes of each keyword of a schema: behind ``grammask explain`` and ``CompiledConstraint.report()``."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Entry(NamedTuple):
     Attributes:
         pointer: JSON pointer of the schema that holds the keyword.
         keyword: its name.
-        status: "enforced", "annotation" (nothing is enforced, by the specification) or "refused" (compiling fails here).
-        how: in a few words, how it is enforced, or why not.
+        status: "enforced", "annotation" (nothing is enforced, by the specification) or "refused" (compiling fails
+        here). how: in a few words, how it is enforced, or why not.
     """
 
     pointer: str
@@ -122,7 +122,9 @@ def explain(
     return entries if problem is None else _with_problem(entries, problem)
 
 
-def _entry(schema: dict[str, Any], keyword: str, dialect: Dialect, pointer: str, format_assertion: bool) -> Entry:
+def _entry(
+    schema: dict[str, Any], keyword: str, dialect: Dialect, pointer: str, format_assertion: formats.FormatAssertion
+) -> Entry:
     if dialect.reference_alone and "$ref" in schema and keyword != "$ref":
         return Entry(pointer, keyword, "annotation", f"{dialect.name} ignores what stands beside $ref")
     if keyword in ("$defs", "definitions"):
@@ -136,10 +138,12 @@ def _entry(schema: dict[str, Any], keyword: str, dialect: Dialect, pointer: str,
         name = schema[keyword]
         if not format_assertion:
             return Entry(pointer, keyword, "annotation", "formats are not asserted (format_assertion=False)")
-        if formats.is_known(name):
+        if formats.is_known(name, format_assertion):
             return Entry(pointer, keyword, "enforced", f"the regular language of {name}")
         if isinstance(name, str) and name in formats.INTEGER_RANGES:
             return Entry(pointer, keyword, "enforced", f"whole numbers in the range of {name}")
+        if formats.is_known(name, "all"):
+            return Entry(pointer, keyword, "annotation", f'{name} is enforced with format_assertion="all" only')
         return Entry(pointer, keyword, "annotation", f"the format {name!r} is not one that is enforced")
     if any(partner not in schema for partner in _NEEDS.get(keyword, ())):
         return Entry(pointer, keyword, "annotation", f"means nothing without {_NEEDS[keyword][0]}")

@@ -5,10 +5,13 @@ A format that is not in the tables is an annotation, as the specification says o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from grammask._core import Builder, Expr, Spelling
+
+FormatAssertion = bool | Literal["all"]
+"""Which formats are enforced: none, those of PATTERNS, or LOOSE_PATTERNS as well."""
 
 # RFC 3339 section 5.6, with the calendar of its appendix C (leap years).
 _LEAP_YEAR = "(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)"
@@ -146,9 +149,11 @@ PATTERNS: dict[str, str] = {
     "uuid": UUID,
     "json-pointer": JSON_POINTER,
     "relative-json-pointer": RELATIVE_JSON_POINTER,
-    "byte": BASE64,
 }
 """Format name -> pattern that the whole string matches."""
+
+LOOSE_PATTERNS: dict[str, str] = {"byte": BASE64}
+"""Formats asserted only on request (``format_assertion="all"``): schemas in use name them for texts that break them."""
 
 ALIASES = {"host-name": "hostname", "ip-address": "ipv4"}
 """Names that earlier drafts used."""
@@ -166,9 +171,11 @@ INTEGER_RANGES: dict[str, tuple[int, int]] = {
 """Formats of numbers (OpenAPI and its registry): whole numbers in a range."""
 
 
-def is_known(name: object) -> bool:
+def is_known(name: object, assertion: FormatAssertion) -> bool:
     """Whether a format constrains strings."""
-    return isinstance(name, str) and (name in PATTERNS or name in ALIASES)
+    if not assertion or not isinstance(name, str):
+        return False
+    return name in PATTERNS or name in ALIASES or (assertion == "all" and name in LOOSE_PATTERNS)
 
 
 def lower(name: str, builder: Builder, spelling: Spelling) -> Expr:
@@ -178,7 +185,7 @@ def lower(name: str, builder: Builder, spelling: Spelling) -> Expr:
     key = f"format/{spelling}/{name}"
     found = builder.memo_get(key)
     if found is None:
-        pattern = PATTERNS[ALIASES.get(name, name)]
+        pattern = PATTERNS.get(ALIASES.get(name, name)) or LOOSE_PATTERNS[name]
         found = lower_pattern(pattern, builder, spelling=spelling, search=False)
         builder.memo_set(key, found)
     return found

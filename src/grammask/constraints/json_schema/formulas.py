@@ -1,9 +1,10 @@
 """Schemas as boolean formulas.
 
 An *atom* is a place in a schema document. Everything that JSON Schema combines at one instance location (allOf, anyOf,
-oneOf, not, if/then/else, references) is a boolean combination of atoms, and the value of a property or item that several
-keywords constrain is described by a combination as well. Formulas are interned: equal formulas are the same object, so a
-formula that comes up again, through recursion for example, is recognised at once. Negation is pushed down to the atoms.
+oneOf, not, if/then/else, references) is a boolean combination of atoms, and the value of a property or item that
+several keywords constrain is described by a combination as well. Formulas are interned: equal formulas are the same
+object, so a formula that comes up again, through recursion for example, is recognised at once. Negation is pushed
+down to the atoms.
 
 The simplifications kept here are those that need no look into an atom: neutral and absorbing elements, an atom beside
 its negation, sets of constant values and of types, and types that exclude each other.
@@ -47,9 +48,11 @@ class Formula:
     """One interned formula; compare with ``is``.
 
     Attributes:
-        kind: ``atom`` (payload: a Node), ``local`` (the Node without its in-place applicators), ``values`` (a frozenset of
-            Value), ``types`` (a bit set), ``not`` (args[0] is an atom, local or values), ``and``, ``or``; and, where annotations
-            matter, ``any`` (an ``or`` whose branches contribute theirs together) and ``cases`` (one at a time).
+        kind: ``atom`` (payload: a Node), ``local`` (the Node without its in-place applicators), ``values`` (a
+        frozenset of
+            Value), ``types`` (a bit set), ``not`` (args[0] is an atom, local or values), ``and``, ``or``; and, where
+            annotations matter, ``any`` (an ``or`` whose branches contribute theirs together) and ``cases`` (one at a
+            time).
         types: bit set of the types that an instance may have (an upper bound).
     """
 
@@ -152,7 +155,7 @@ class Formulas:
             if not values:
                 return self.false
             parts[self.values(values)] = None
-            if types & WHOLE in (PLAIN, POINTED) and any([type_bit(value) == WHOLE for value in values]):
+            if types & WHOLE in (PLAIN, POINTED) and any(type_bit(value) == WHOLE for value in values):
                 parts[self.types(types)] = None
         elif bits != ANYTHING and any(part.types & ~bits for part in parts):
             parts[self.types(bits)] = None

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
+from grammask import _core
 from grammask.constraints.json_schema import arrays, numbers, objects, strings
 from grammask.constraints.json_schema.array_language import array_expression
 from grammask.constraints.json_schema.arrays import ArrayLayout
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from grammask.constraints.json_schema.shapes import ShapeAlgebra
 
 MAX_PLANS = 100_000
+MAX_DEPTH = 1_000
+"""Values may nest this deep other than by recursion; the core's limit on expressions lies beyond."""
 
 
 class Plan(NamedTuple):
@@ -41,7 +44,7 @@ class Plan(NamedTuple):
         words: texts of null and booleans.
         numbers, strings: the scalar parts; the cells are known to be satisfiable.
         frames, layouts: objects and arrays.
-        pointer: a place in the schema, for messages.
+        formula: what it is the plan of.
     """
 
     words: tuple[bytes, ...]
@@ -49,7 +52,12 @@ class Plan(NamedTuple):
     strings: Strings
     frames: tuple[ObjectFrame, ...]
     layouts: tuple[ArrayLayout, ...]
-    pointer: str | None
+    formula: Formula
+
+    @property
+    def pointer(self) -> str | None:
+        """A place in the schema, for messages."""
+        return _place(self.formula)
 
     @property
     def has_scalar(self) -> bool:
@@ -103,7 +111,7 @@ class Lowering:
         for formula in order:
             if formula not in productive:
                 continue
-            with _located(self._plans[formula].pointer):
+            with _located(formula):
                 body = self._body(formula, productive)
             if formula is root and formula not in self._rules:
                 break
@@ -126,27 +134,28 @@ class Lowering:
         """Plans every formula reachable from the root; returns them children first."""
         plans = self._plans
         order: list[Formula] = []
-        stack: list[tuple[Formula, bool]] = [(root, False)]
+        stack: list[tuple[Formula, int]] = [(root, 1)]  # depth; negative once the children are done
         while stack:
-            formula, done = stack.pop()
-            if done:
+            formula, depth = stack.pop()
+            if depth < 0:
                 order.append(formula)
                 continue
             if formula in plans or formula in self._values:
                 continue
             if len(plans) >= MAX_PLANS:
                 raise ConstraintTooLarge(f"more than {MAX_PLANS} different subschemas and combinations of subschemas")
+            if depth > MAX_DEPTH:
+                raise ConstraintTooLarge(f"values nested deeper than {MAX_DEPTH}", pointer=_place(formula))
             plan = plans[formula] = self._plan(formula)
-            stack.append((formula, True))
+            stack.append((formula, -1))
             for frame in plan.frames:
-                stack.extend([(child, False) for child in frame.children() if child not in plans])
+                stack.extend([(child, depth + 1) for child in frame.children() if child not in plans])
             for layout in plan.layouts:
-                stack.extend([(child, False) for child in layout.children() if child not in plans])
+                stack.extend([(child, depth + 1) for child in layout.children() if child not in plans])
         return order
 
     def _plan(self, formula: Formula) -> Plan:
-        pointer = _place(formula)
-        with _located(pointer):
+        with _located(formula):
             shape = self._expander.shape(formula)
             words = [b"null"] if shape.null else []
             if shape.booleans & 2:
@@ -165,7 +174,7 @@ class Lowering:
                 layout = arrays.layout(item, self._expander.formulas, self._algebra.arrays)
                 if layout is not None:
                     layouts.append(layout)
-        return Plan(tuple(words), cells, tree, tuple(frames), tuple(layouts), pointer)
+        return Plan(tuple(words), cells, tree, tuple(frames), tuple(layouts), formula)
 
     def _number(self, cell: NumberCell) -> Expr:
         found = self._numbers.get(cell)
@@ -277,16 +286,17 @@ class Lowering:
 
 
 @contextmanager
-def _located(pointer: str | None) -> Iterator[None]:
+def _located(formula: Formula) -> Iterator[None]:
     """Tells errors from inside where they happened."""
     try:
         yield
     except ConstraintError as error:
+        pointer = _place(formula)
         if error.pointer is not None or pointer is None:
             raise
         raise type(error)(error.message, pointer=pointer, hint=error.hint) from error
-    except ValueError as error:  # a number that the core cannot take
-        raise ConstraintTooLarge(str(error), pointer=pointer) from error
+    except (_core.ConstraintTooLargeError, ValueError) as error:  # ValueError: a number that the core cannot take
+        raise ConstraintTooLarge(str(error), pointer=_place(formula)) from error
 
 
 def _place(formula: Formula) -> str | None:

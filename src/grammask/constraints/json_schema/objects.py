@@ -2,7 +2,8 @@
 
 A cell is a conjunction of
 
-* "every member whose name is in K has a value in F" (properties, patternProperties, additionalProperties, propertyNames),
+* "every member whose name is in K has a value in F" (properties, patternProperties, additionalProperties,
+propertyNames),
 * "some member has a name in K and a value in F", in clauses of alternatives (what the negation of the former yields),
 * required names, bounds on the number of members, "if this name is there, so are those".
 

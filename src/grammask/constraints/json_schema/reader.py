@@ -43,7 +43,7 @@ class Reader:
         documents: Documents,
         formulas: Formulas,
         *,
-        format_assertion: bool,
+        format_assertion: formats.FormatAssertion,
         any_array: ArrayCell,
         names: Callable[[Formula], Strings],
         by_text: bool,
@@ -222,7 +222,7 @@ class Reader:
                 raise ConstraintSyntaxError("pattern must be a string", pointer=node.at("pattern"))
             self.pattern_pointers.setdefault(source, node.at("pattern"))
             parts.append(strings.Pattern(source))
-        if "format" in active and self._format_assertion and formats.is_known(active["format"]):
+        if "format" in active and formats.is_known(active["format"], self._format_assertion):
             parts.append(strings.Format(active["format"]))
         return strings.meet(parts) if parts else strings.ANY
 

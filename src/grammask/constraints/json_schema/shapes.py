@@ -180,7 +180,7 @@ class ShapeAlgebra:
         for shape in shapes:
             booleans |= shape.booleans
         return Shape(
-            any([shape.null for shape in shapes]),
+            any(shape.null for shape in shapes),
             booleans,
             _distinct([cell for shape in shapes for cell in shape.numbers]),
             strings.join([shape.strings for shape in shapes]),

@@ -3,7 +3,8 @@
 A tree says what a string is made of; only when it is needed is it spelled as a byte language, with the spelling of
 characters that the place asks for (values may use every JSON escape, keys are spelled in one way only).
 
-    ANY, NONE, Only(texts), Except(texts), Length(low, high), Pattern(source), Format(name), Not(tree), And(trees), Or(trees)
+    ANY, NONE, Only(texts), Except(texts), Length(low, high), Pattern(source), Format(name), Not(tree), And(trees),
+    Or(trees)
 """
 
 from __future__ import annotations
