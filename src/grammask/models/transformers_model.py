@@ -116,7 +116,9 @@ class _Calling:
     """How a model's ``forward`` wants to be called, which differs between architectures and versions of transformers.
 
     Attributes:
-        cache: name of the cache, as an argument and as a field of the output; None if there is none.
+        cache: name of the cache, as an argument and as a field of the output. None if there is none that can simply be
+            passed on (``cache_params`` of older versions wants bookkeeping by the caller): every forward pass then reads
+            the whole sequence.
         options: further arguments.
     """
 
@@ -126,7 +128,7 @@ class _Calling:
     @classmethod
     def of(cls, model: Any) -> _Calling:
         parameters = inspect.signature(model.forward).parameters
-        cache = next((name for name in ("cache", "past_key_values", "cache_params") if name in parameters), None)
+        cache = next((name for name in ("cache", "past_key_values") if name in parameters), None)
         options = {"use_cache": cache is not None, **({"logits_to_keep": 1} if "logits_to_keep" in parameters else {})}
         return cls(cache, options)
 
