@@ -17,6 +17,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from functools import partial
 from itertools import repeat
 from pathlib import Path
@@ -224,7 +225,7 @@ def growth(name: str) -> Result:
         ["constraint", "size", "compile", "slowest mask of the prefix, cold", "mean, cold", "mean, again"],
         note=f"Prefix: {prefix!r}. Every size starts with a new vocabulary, so that nothing is shared.",
     )
-    data: dict[str, list[dict[str, float]]] = {}
+    data: dict[str, Any] = {}
     watch = calibrated()
     with loaded_tokenizer(name) as tokenizer:
         end, tokens = tokenizer.end_of_text(), tokenizer.encode(prefix)
@@ -244,13 +245,7 @@ def growth(name: str) -> Result:
                         session.accept(token)
                     rounds.append(Spread.of(times))
                 cold, again = rounds
-                row = {
-                    "size": size,
-                    "compile": compile_us,
-                    "cold": cold.mean,
-                    "cold_max": cold.max,
-                    "again": again.mean,
-                }
+                row = {"size": size, "compile": compile_us, "cold": cold.mean, "again": again.mean}
                 data.setdefault(shape, []).append(row)
                 figures = [figure(value) for value in (compile_us, cold.max, cold.mean, again.mean)]
                 table.rows.append([shape, f"{size:,}", *figures])
@@ -286,13 +281,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     data: dict[str, Any] = {"machine": describe_machine()}
     caption = one_line(data["machine"])
     print(caption)
-    tables = []
+    tables: list[Table] = []
     gc.disable()
     try:
         for name in options.only.split(","):
             table, data[name] = parts[name]()
             table.show()
             tables.append(table)
+            data[name]["table"] = asdict(table)
             gc.collect()
     except (FileNotFoundError, ValueError) as error:
         print(f"benchmarks: {error}", file=sys.stderr)

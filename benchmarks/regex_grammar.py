@@ -65,13 +65,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "machine": describe_machine(),
         "tokenizer": options.tokenizer,
         "summary": {name: summarize(result) for name, result in results.items()},
-        "ratios": {},
+        "ratios": report.all_ratios(results),
         "cases": {name: case_records(result) for name, result in results.items()},
     }
-    tables = [report.verdicts(data["summary"]), report.times(data["summary"])]
-    for peer in engines[1:]:
-        table, data["ratios"][peer] = report.ratios(results[engines[0]], results[peer])
-        tables.append(table)
+    tables = [report.verdicts(data["summary"]), report.times(data["summary"]), *report.ratio_tables(data["ratios"])]
     caption = f"{len(cases)} constraints, tokenizer {options.tokenizer}; {one_line(data['machine'])}"
     print(caption)
     for table in tables:

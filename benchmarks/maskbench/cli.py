@@ -112,16 +112,11 @@ def _run(options: argparse.Namespace) -> int:
         "tokenizer": options.tokenizer,
         "selection": {name: getattr(options, name) for name in ("filter", "every", "sample", "seed", "limit")},
         "summary": {name: summarize(result) for name, result in results.items()},
-        "ratios": {},
+        "ratios": report.all_ratios(results, options.peer),
         "cases": {name: case_records(result) for name, result in results.items()},
     }
     tables = [report.verdicts(data["summary"]), report.times(data["summary"])]
-    for peer in options.peer or engines[1:]:
-        if peer in results and peer != engines[0]:
-            table, ratios = report.ratios(results[engines[0]], results[peer])
-            data["ratios"][peer] = ratios
-            tables.append(table)
-    tables.append(report.refusals(data["summary"]))
+    tables += [*report.ratio_tables(data["ratios"]), report.refusals(data["summary"])]
     if options.slowest:
         tables.append(report.slowest(results, options.slowest))
     changed: list[str] = []

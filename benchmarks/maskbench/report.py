@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from benchmarks.engines import PACKAGES
 from benchmarks.maskbench.cases import Case
 from benchmarks.maskbench.summary import (
     CLOCKS,
@@ -78,32 +79,43 @@ def times(summaries: Mapping[str, dict[str, Any]]) -> Table:
     return table
 
 
-def ratios(own: EngineResults, peer: EngineResults) -> tuple[Table, dict[str, Any]]:
-    """How many times faster ``own`` is than ``peer``, on the cases that both pass; as a table and for JSON."""
+def ratios(own: EngineResults, peer: EngineResults) -> dict[str, Any]:
+    """How many times faster ``own`` is than ``peer`` on the cases that both pass, ready for JSON."""
     ids = both_passed(own, peer)
     ours, theirs = spreads(own, ids), spreads(peer, ids)
+    faster = {
+        name: {clock: {m: ratio(theirs[name][clock][m], ours[name][clock][m]) for m in MEASURES} for clock in CLOCKS}
+        for name in TIMES
+    }
+    return {"cases": len(ids), "own": ours, "peer": theirs, "times_faster": faster}
+
+
+def all_ratios(results: Mapping[str, EngineResults], peers: Sequence[str] | None = None) -> dict[str, dict[str, Any]]:
+    """``ratios`` of every grammask against every peer (or against some): {grammask: {peer: ratios}}."""
+    own = [name for name in results if PACKAGES[name] == "grammask"]
+    others = [name for name in results if name not in own and (peers is None or name in peers)]
+    return {name: {peer: ratios(results[name], results[peer]) for peer in others} for name in own}
+
+
+def ratio_tables(data: Mapping[str, Mapping[str, Any]]) -> list[Table]:
+    """The tables of ``all_ratios``."""
+    return [ratio_table(own, peer, found) for own, peers in data.items() for peer, found in peers.items()]
+
+
+def ratio_table(own: str, peer: str, data: Mapping[str, Any]) -> Table:
+    """``ratios`` as a table; ``own`` and ``peer`` are the names of the engines."""
     table = Table(
-        f"{own.name} against {peer.name} {peer.version}, on the {len(ids):,} cases that both pass, in µs",
-        [
-            "time",
-            "",
-            *(f"{name} {CLOCK_NAMES[clock]}" for clock in CLOCKS for name in (own.name, peer.name, "faster,")),
-        ],
+        f"{own} against {peer}, on the {data['cases']:,} cases that both pass, in µs",
+        ["time", "", *(f"{name} {CLOCK_NAMES[clock]}" for clock in CLOCKS for name in (own, peer, "faster,"))],
     )
-    data: dict[str, Any] = {"cases": len(ids), "own": ours, "peer": theirs, "times_faster": {}}
     for name in TIMES:
-        faster = {
-            clock: {measure: ratio(theirs[name][clock][measure], ours[name][clock][measure]) for measure in MEASURES}
-            for clock in CLOCKS
-        }
-        data["times_faster"][name] = faster
         for measure in MEASURES:
             row = [name, measure]
             for clock in CLOCKS:
-                own_time, peer_time = ours[name][clock][measure], theirs[name][clock][measure]
-                row += [figure(own_time), figure(peer_time), times_faster(faster[clock][measure])]
+                times_of_both = (data[side][name][clock][measure] for side in ("own", "peer"))
+                row += [*map(figure, times_of_both), times_faster(data["times_faster"][name][clock][measure])]
             table.rows.append(row)
-    return table, data
+    return table
 
 
 def refusals(summaries: Mapping[str, dict[str, Any]], count: int = 12) -> Table:

@@ -181,7 +181,8 @@ def test_ratios_compare_only_what_both_pass() -> None:
     own = results_of("own", {"a": ([True, False], 10), "b": ([True, False], 10), "c": ([True, False], 999)})
     peer = results_of("peer", {"a": ([True, False], 40), "b": ([True, True], 1), "d": ([True, False], 1)})
     assert both_passed(own, peer) == ["a"]
-    table, data = report.ratios(own, peer)
+    data = report.ratios(own, peer)
+    table = report.ratio_table("own", "peer", data)
     assert data["cases"] == 1
     assert data["times_faster"]["mask"]["cpu"] == {"p50": 4, "p90": 4, "p99": 4, "mean": 4, "max": 4}
     assert ["mask", "mean", "20.0", "80.0", "4.00×", "10.0", "40.0", "4.00×"] in table.rows

@@ -1,0 +1,139 @@
+"""Puts measured figures into docs/benchmarks.md, and plots beside it.
+
+    python -m benchmarks.publish FOLDER
+
+FOLDER holds ``maskbench.json``, ``regex_grammar.json`` and ``micro.json``, as ``make bench`` writes them. In the page,
+what stands between ``<!-- begin NAME -->`` and ``<!-- end NAME -->`` is replaced, so that no figure is typed by hand.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.machine import one_line
+from benchmarks.maskbench import report
+from benchmarks.tables import Table
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks.md"
+COLOURS = {"grammask": "#00796b", "grammask-any": "#80cbc4", "llguidance": "#d84315", "xgrammar": "#5e35b1"}
+
+
+def sections(maskbench: dict[str, Any], regex_grammar: dict[str, Any], micro: dict[str, Any]) -> dict[str, str]:
+    """Section name to its Markdown."""
+    return {
+        "maskbench": _comparison(maskbench, f"{_cases(maskbench):,} cases"),
+        "regex_grammar": _comparison(regex_grammar, f"{_cases(regex_grammar):,} constraints"),
+        **{name: _micro(micro, name) for name in ("calls", "vocabulary", "batch", "sizes", "growth")},
+    }
+
+
+def _cases(data: Mapping[str, Any]) -> int:
+    return max(int(summary["cases"]) for summary in data["summary"].values())
+
+
+def _comparison(data: dict[str, Any], what: str) -> str:
+    tables = [
+        report.verdicts(data["summary"]),
+        report.times(data["summary"]),
+        *report.ratio_tables(data["ratios"]),
+        report.refusals(data["summary"]),
+    ]
+    caption = f"{what}, tokenizer {data['tokenizer']}; {one_line(data['machine'])}."
+    return "\n".join([caption, "", *(table.markdown() for table in tables)])
+
+
+def _micro(data: dict[str, Any], name: str) -> str:
+    return f"{Table(**data[name]['table']).markdown()}\n{one_line(data['machine'])}.\n"
+
+
+def filled(page: str, contents: Mapping[str, str]) -> str:
+    """The page with its marked sections replaced.
+
+    Raises:
+        ValueError: the page has no section of a name.
+    """
+    for name, content in contents.items():
+        section = re.search(rf"<!-- begin {name} -->\n(.*?)<!-- end {name} -->", page, re.DOTALL)
+        if section is None:
+            raise ValueError(f"the page has no section {name}")
+        page = f"{page[: section.start(1)]}\n{content.strip()}\n\n{page[section.end(1) :]}"
+    return page
+
+
+def plot_distributions(data: Mapping[str, Any], path: Path) -> None:
+    """Which share of compiles and of masks takes at most so long."""
+    figure, axes = _figure(2)
+    for axis, name in zip(axes, ("compile", "mask"), strict=True):
+        for engine, summary in data["summary"].items():
+            histogram = summary[f"{name}_histogram"]
+            total = sum(histogram["counts"])
+            if not total:
+                continue
+            shares, so_far = [], 0
+            for count in histogram["counts"]:
+                so_far += count
+                shares.append(100 * so_far / total)
+            axis.step(histogram["microseconds"], shares, where="post", label=engine, color=COLOURS.get(engine))
+        axis.set(xscale="log", xlabel=f"{name}, µs of CPU time", ylabel="% that take no longer", ylim=(0, 101))
+        axis.legend(frameon=False)
+    _save(figure, path)
+
+
+def plot_growth(data: Mapping[str, Any], path: Path) -> None:
+    """The mean mask by size of the vocabulary, and times by size of the constraint."""
+    figure, axes = _figure(3)
+    by_tokens = sorted((row for row in data["sizes"].values() if "tokens" in row), key=lambda row: row["tokens"])
+    for key, label in (("first", "first round"), ("again", "again")):
+        axes[0].plot([r["tokens"] for r in by_tokens], [r[key]["mean"] for r in by_tokens], "o-", label=label)
+    axes[0].set(xlabel="tokens in the vocabulary", ylabel="mean mask, µs", xlim=(0, None), ylim=(0, None))
+    panels = ((axes[1], "compile", "compile, µs"), (axes[2], "again", "mean mask of the prefix, again, µs"))
+    for axis, key, label in panels:
+        for shape, rows in data["growth"].items():
+            if shape != "table":
+                axis.plot([row["size"] for row in rows], [row[key] for row in rows], "o-", label=shape)
+        axis.set(xscale="log", yscale="log", xlabel="size of the constraint", ylabel=label)
+    for axis in axes:
+        axis.legend(frameon=False)
+    _save(figure, path)
+
+
+def _figure(panels: int) -> tuple[Any, Any]:
+    import matplotlib as mpl
+
+    mpl.use("svg")
+    mpl.rcParams["svg.hashsalt"] = "grammask"
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(1, panels, figsize=(4.5 * panels, 3.4), layout="constrained")
+    for axis in axes:
+        axis.grid(alpha=0.3)
+        axis.spines[["top", "right"]].set_visible(False)
+    return figure, axes
+
+
+def _save(figure: Any, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, format="svg", metadata={"Date": None})
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Returns the exit code."""
+    if len(arguments) != 1:
+        print(__doc__, file=sys.stderr)
+        return 2
+    folder = Path(arguments[0])
+    names = ("maskbench", "regex_grammar", "micro")
+    data = [json.loads((folder / f"{name}.json").read_text("utf-8")) for name in names]
+    PAGE.write_text(filled(PAGE.read_text("utf-8"), sections(*data)), encoding="utf-8")
+    plot_distributions(data[0], PAGE.parent / "images" / "benchmarks-distributions.svg")
+    plot_growth(data[2], PAGE.parent / "images" / "benchmarks-growth.svg")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
