@@ -178,7 +178,8 @@ void bind_builder(nb::module_& m) {
            "text"_a, "spelling"_a = "utf8")
       .def("decimal",
            [](Builder& b, std::optional<std::string> minimum, std::optional<std::string> maximum, bool exclusive_minimum,
-              bool exclusive_maximum, std::optional<std::string> multiple_of, bool integer, bool exponent, bool within_reach) {
+              bool exclusive_maximum, std::optional<std::string> multiple_of, bool integer, bool point, bool exponent, bool scientific,
+              bool within_reach) {
              DecimalSpec spec;
              spec.minimum = std::move(minimum);
              spec.maximum = std::move(maximum);
@@ -186,14 +187,17 @@ void bind_builder(nb::module_& m) {
              spec.exclusive_maximum = exclusive_maximum;
              spec.multiple_of = std::move(multiple_of);
              spec.integer = integer;
+             spec.point = point;
              spec.exponent = exponent;
+             spec.scientific = scientific;
              spec.within_reach = within_reach;
              return b.with([&](ExprPool& p) {
                return p.add_machine("decimal " + canonical_key(spec), [&] { return make_decimal_machine(spec); });
              });
            },
            nb::kw_only(), "minimum"_a = nb::none(), "maximum"_a = nb::none(), "exclusive_minimum"_a = false,
-           "exclusive_maximum"_a = false, "multiple_of"_a = nb::none(), "integer"_a = false, "exponent"_a = true, "within_reach"_a = false)
+           "exclusive_maximum"_a = false, "multiple_of"_a = nb::none(), "integer"_a = false, "point"_a = true,
+           "exponent"_a = true, "scientific"_a = false, "within_reach"_a = false)
       .def("concat",
            [](Builder& b, const std::vector<ExprId>& parts) {
              return b.with([&](ExprPool& p) { return b.check(parts), p.concat(parts); });

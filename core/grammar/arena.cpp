@@ -431,6 +431,41 @@ const State& Arena::build_state(ExprId e) {
   auto made = std::make_unique<State>();
   State& s = *made;
   s.self = e;
+  if (!build_step(e, s)) build_general(e, s);
+  state_bytes_ += sizeof(State) + s.action.size() * 8 + s.letters.size() * sizeof(Letter) + 64;
+  State* published = made.get();
+  states_.push_back(std::move(made));
+  std::atomic_ref<State*>(pool_.node(e).state).store(published, std::memory_order_release);
+  return *published;
+}
+
+// The commonest states read one byte out of a set and go on: literals, one byte at a time.
+bool Arena::build_step(ExprId e, State& s) {
+  const Expr& n = pool_.node(e);
+  const ExprId head = n.kind == Kind::kConcat ? n.a : e;
+  if (pool_.node(head).kind != Kind::kSet) return false;
+  const ExprId next = n.kind == Kind::kConcat ? n.b : ExprPool::kEpsilonId;
+  const uint32_t set = pool_.node(head).a;
+  if (set >= set_classes_.size()) set_classes_.resize(set + 1, nullptr);
+  s.start = pool_.bytes(set);
+  if (!set_classes_[set]) {
+    std::array<uint8_t, 256> classes{};
+    s.start.for_each([&](uint8_t b) { classes[b] = 1; });
+    set_classes_[set] = intern_classes(classes);
+  }
+  s.class_of = set_classes_[set];
+  if (!pool_.alive(next)) {
+    s.start = {};
+    s.next = {ExprPool::kEmptyId, ExprPool::kEmptyId};
+    s.action = {static_cast<uint32_t>(Act::kDead), static_cast<uint32_t>(Act::kDead)};
+  } else {
+    s.next = {ExprPool::kEmptyId, next};
+    s.action = {static_cast<uint32_t>(Act::kDead), next << 2 | static_cast<uint32_t>(Act::kNext)};
+  }
+  return true;
+}
+
+void Arena::build_general(ExprId e, State& s) {
   const ExprId x = without_nullable_letters(e);
   s.nullable = pool_.nullable(x);
 
@@ -496,12 +531,6 @@ const State& Arena::build_state(ExprId e) {
   }
   if (!any_next && !s.nullable && s.letters.size() == 1 && s.tokens.empty()) s.only_letter = 0;
   s.class_of = intern_classes(classes.of);
-  state_bytes_ += sizeof(State) + s.action.size() * 8 + s.letters.size() * sizeof(Letter) + 64;
-
-  State* published = made.get();
-  states_.push_back(std::move(made));
-  std::atomic_ref<State*>(pool_.node(e).state).store(published, std::memory_order_release);
-  return *published;
 }
 
 CountedText* Arena::counted_text(const Vocabulary& vocabulary, ExprId unit, ExprId rest) {

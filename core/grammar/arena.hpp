@@ -143,6 +143,8 @@ class Arena final : public FrameExpander {
 
  private:
   const State& build_state(ExprId e);
+  bool build_step(ExprId e, State& s);
+  void build_general(ExprId e, State& s);
   const uint8_t* intern_classes(const std::array<uint8_t, 256>& classes);
   ExprId without_nullable_letters(ExprId e);
   bool derives_nothing(ExprId letter);
@@ -164,6 +166,7 @@ class Arena final : public FrameExpander {
   std::unordered_map<uint64_t, std::unique_ptr<CountedText>> counted_texts_;
   std::unordered_map<ExprId, std::unique_ptr<OpenText>> open_texts_;
   std::vector<std::unique_ptr<LocalMask>> masks_;
+  std::vector<const uint8_t*> set_classes_;  // by byte set: 1 inside, 0 outside
   size_t state_bytes_ = 0;
   size_t mask_bytes_ = 0;
 };

@@ -65,7 +65,12 @@ class Walker {
           }
         }
       } else {
-        for (uint32_t x = trie.first_child[entry.node]; x < end; ++x) step(trie, entry, x, visit, notes);
+        // Most children cannot be read: a look at what may come next at all spares stepping them.
+        const ByteSet viable = entry.state ? stepper_.start({entry.state->self, entry.stack_node})
+                                           : stepper_.start(std::span(sets_).subspan(entry.stack_node, entry.count));
+        for (uint32_t x = trie.first_child[entry.node]; x < end; ++x) {
+          if (viable.has(byte[x])) step(trie, entry, x, visit, notes);
+        }
       }
     }
     stepper_.vague_keys = was_vague;

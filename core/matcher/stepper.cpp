@@ -252,6 +252,19 @@ void Stepper::returned(const Thread& thread, std::vector<Thread>& out) {
   }
 }
 
+ByteSet Stepper::start(Thread thread) {
+  ByteSet out;
+  while (true) {
+    const State& s = arena_.state(thread.expr);
+    out = out | s.start;
+    const Stack::Node& n = stack_.node(thread.node);
+    if (!s.nullable || n.edge == Stack::kNone) return out;
+    const Stack::Edge& e = stack_.edge(n.edge);
+    if (n.key || e.next != Stack::kNone || e.parent == thread.node) return out | start(std::span(&thread, 1));
+    thread = {e.rest, e.parent};
+  }
+}
+
 ByteSet Stepper::start(std::span<const Thread> threads) {
   ByteSet out;
   std::vector<Thread> work(threads.begin(), threads.end());

@@ -56,6 +56,7 @@ class Stepper {
   void returned(const Thread& thread, std::vector<Thread>& out);
   // A superset of the bytes that may come next.
   ByteSet start(std::span<const Thread> threads);
+  ByteSet start(Thread thread);
 
   // While masks are computed, keys return without their text (one expression for all of them), which matters only if
   // another key of the same object begins before the walk ends: met_vague_key tells, and the walk is done again with texts.

@@ -112,6 +112,28 @@ struct StateHash {
   }
 };
 
+// The columns of the transition table: one for each digit, and for - + . and both cases of e.
+constexpr size_t kColumns = 14;
+
+constexpr size_t kNoColumn = kColumns;
+
+size_t column_of(uint8_t byte) {
+  if (byte >= '0' && byte <= '9') return byte - size_t{'0'};
+  switch (byte) {
+    case '-':
+      return 10;
+    case '+':
+      return 11;
+    case '.':
+      return 12;
+    case 'e':
+    case 'E':
+      return 13;
+    default:
+      return kNoColumn;
+  }
+}
+
 // Exponents from `least` to `greatest`; a missing end is unlimited.
 struct Exponents {
   int32_t least = -kUnlimited;
@@ -134,10 +156,11 @@ bool block_holds_multiple(uint64_t remainder, int32_t slack, uint64_t unit, int3
 
 class DecimalMachine final : public Machine {
  public:
-  DecimalMachine(const NumberSet& set, bool exponent, bool within_reach)
+  DecimalMachine(const NumberSet& set, const DecimalSpec& spec)
       : multiple_(set.multiple),
-        exponent_(exponent),
-        sides_{make_side(set, false, exponent, within_reach), make_side(set, true, exponent, within_reach)},
+        point_(spec.point),
+        exponent_(allows_exponent(spec)),
+        sides_{make_side(set, false, spec), make_side(set, true, spec)},
         symmetric_(sides_[0] == sides_[1]) {
     for (const bool negative : {false, true}) exponent_nonzero_[negative] = exponent_spells_nonzero(negative);
   }
@@ -155,20 +178,29 @@ class DecimalMachine final : public Machine {
   }
 
   uint32_t step(uint32_t id, uint8_t byte) override {
-    State state = states_[id];
-    if (!advance(state, byte)) return kDead;
-    return intern(state);
+    const size_t column = column_of(byte);
+    if (column == kNoColumn) return kDead;
+    if (next_[id][column] == kUnknown) {
+      State state = states_[id];
+      const uint32_t next = advance(state, byte) ? intern(state) : kDead;
+      next_[id][column] = next;
+    }
+    return next_[id][column];
   }
 
   bool accepts(uint32_t id) const override { return accepted_[id]; }
 
   size_t memory_bytes() const override {
     constexpr size_t kNodeOverhead = 4 * sizeof(void*);
-    return sizeof(*this) + states_.capacity() * sizeof(State) + accepted_.capacity() / 8 +
+    return sizeof(*this) + states_.capacity() * sizeof(State) + next_.capacity() * sizeof(Row) + accepted_.capacity() / 8 +
            ids_.size() * (sizeof(State) + sizeof(uint64_t) + kNodeOverhead) + ids_.bucket_count() * sizeof(void*);
   }
 
  private:
+  // The states after each column's byte; kUnknown where nobody has asked yet.
+  using Row = std::array<uint32_t, kColumns>;
+  static constexpr uint32_t kUnknown = kDead - 1;
+
   const Side& side(const State& state) const { return sides_[state.negative]; }
 
   bool exponent_spells_nonzero(bool negative) const;
@@ -192,11 +224,12 @@ class DecimalMachine final : public Machine {
   uint32_t intern(const State& state);
 
   std::optional<Multiple> multiple_;
-  bool exponent_;
+  bool point_, exponent_;  // whether the language has texts with a point, or with an exponent
   std::array<Side, 2> sides_;             // positive, negative
   bool symmetric_;                        // both sides are the same: the sign may be forgotten
   std::array<bool, 2> exponent_nonzero_;  // whether some text with an exponent spells a number of that side
   std::vector<State> states_;
+  std::vector<Row> next_;
   std::vector<bool> accepted_;
   std::unordered_map<State, uint32_t, StateHash> ids_;
 };
@@ -229,7 +262,7 @@ bool DecimalMachine::advance(State& state, uint8_t byte) const {
     case '+':
       return state.phase == Phase::kExponent && sign_exponent(state, false);
     case '.':
-      if (state.phase != Phase::kZero && state.phase != Phase::kInteger) return false;
+      if (!point_ || (state.phase != Phase::kZero && state.phase != Phase::kInteger)) return false;
       state.phase = Phase::kPoint;
       return settle(state);
     case 'e':
@@ -449,7 +482,7 @@ bool DecimalMachine::exponent_alive(const State& state) const {
 // Whether the limits on mantissas allow an exponent after this one, or after one that continues it.
 bool DecimalMachine::in_reach(const State& state) const {
   const Side& set = side(state);
-  if (set.limited_lead && (state.lead < -kReach || state.lead > kReach)) return false;
+  if (state.lead < set.first_exponent_lead || state.lead > set.last_exponent_lead) return false;
   if (!set.limited_length || state.zero) return true;
   const int32_t still_needed = state.phase == Phase::kPoint ? 1 : 0;
   return state.lead + state.places + still_needed <= kReach;
@@ -506,6 +539,7 @@ uint32_t DecimalMachine::intern(const State& state) {
   const auto [entry, added] = ids_.try_emplace(state, static_cast<uint32_t>(states_.size()));
   if (added) {
     states_.push_back(state);
+    next_.emplace_back().fill(kUnknown);
     accepted_.push_back(accepting(state));
   }
   return entry->second;
@@ -519,12 +553,15 @@ std::string canonical_key(const DecimalSpec& spec) {
   if (set.minimum) key += (set.minimum_open ? ">" : ">=") + to_string(*set.minimum) + " ";
   if (set.maximum) key += (set.maximum_open ? "<" : "<=") + to_string(*set.maximum) + " ";
   if (set.multiple) key += "%" + std::to_string(set.multiple->unit) + "e" + std::to_string(set.multiple->exponent) + " ";
-  if (spec.exponent) key += spec.within_reach ? "reach" : "exponent";
+  if (!spec.point) return key + "digits";
+  if (spec.exponent) key += spec.scientific ? "scientific" : "exponent";
+  // With a multiple, the strictest limits hold anyway.
+  if (spec.exponent && spec.within_reach && !set.multiple) key += " reach";
   return key;
 }
 
 std::unique_ptr<Machine> make_decimal_machine(const DecimalSpec& spec) {
-  return std::make_unique<DecimalMachine>(read_number_set(spec), spec.exponent, spec.within_reach);
+  return std::make_unique<DecimalMachine>(read_number_set(spec), spec);
 }
 
 }  // namespace grammask

@@ -22,6 +22,10 @@ namespace grammask {
 //   - there is a multiple (`integer` is one): as before, and the mantissa has at most R digits from that first nonzero
 //     digit to its end.
 // The exponent itself is never limited. Texts without an exponent are never limited either.
+//
+// `scientific` narrows this to how programs print numbers, 1.5e+22: one digit before the point, which is zero only if the
+// mantissa is. Beyond the first digit of an integer part there are then no exponents to wait for, which makes for few
+// states, and 1000 is not a beginning of 1000e-3 where the maximum is 100.
 struct DecimalSpec {
   // Decimal texts of the JSON grammar, such as "-12.5" or "1e-3".
   std::optional<std::string> minimum = std::nullopt, maximum = std::nullopt;
@@ -30,8 +34,12 @@ struct DecimalSpec {
   std::optional<std::string> multiple_of = std::nullopt;
   // The value is whole: 1.0 and 1.50e1 are.
   bool integer = false;
+  // False leaves out every text with a point or an exponent: the value is whole and spelled so.
+  bool point = true;
   // False leaves out every text with an exponent.
   bool exponent = true;
+  // Leaves out texts with an exponent whose mantissa has other than one digit before the point, or a nonzero one after 0.
+  bool scientific = false;
   // Applies the strictest of the limits above to every set. The texts then come from one fixed language whatever the
   // set, so a complement relative to DecimalSpec{.within_reach = true} is exact.
   bool within_reach = false;

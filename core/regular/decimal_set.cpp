@@ -83,11 +83,14 @@ Bound upper_bound(const Interval& interval) {
   Bound bound;
   bound.digits = interval.high->digits;
   bound.point = interval.high->point;
-  if (interval.high_open) {  // 12 becomes 11.999..., 1 becomes 0.999...
+  if (interval.high_open) {  // 12 becomes 11.999..., 21 becomes 20.999..., 1 becomes 0.999...
     bound.tail = 9;
     bound.attained = false;
-    if (--bound.digits.back() == 0) bound.digits.pop_back();
-    if (bound.digits.empty()) --bound.point;
+    --bound.digits.back();
+    if (bound.digits.front() == 0) {  // it was a power of ten
+      bound.digits.clear();
+      --bound.point;
+    }
   }
   return bound;
 }
@@ -135,7 +138,7 @@ NumberSet read_number_set(const DecimalSpec& spec) {
     set.maximum_open = spec.exclusive_maximum;
   }
   if (spec.multiple_of) set.multiple = read_multiple(*spec.multiple_of);
-  if (spec.integer) {
+  if (spec.integer || !spec.point) {
     // The least common multiple with 1. As unit is no multiple of ten it has only twos or only fives to lose, and so
     // becomes none.
     if (!set.multiple) set.multiple.emplace();
@@ -152,10 +155,9 @@ uint64_t without_tens(uint64_t unit, int32_t power) {
   return unit;
 }
 
-Side make_side(const NumberSet& set, bool negative, bool exponent, bool within_reach) {
+Side make_side(const NumberSet& set, bool negative, const DecimalSpec& spec) {
   Side side;
   side.zero = contains_zero(set);
-  side.limited_lead = side.limited_length = within_reach;
 
   std::optional<Interval> interval = positive_part(set, negative);
   if (!interval) return side;
@@ -175,8 +177,13 @@ Side make_side(const NumberSet& set, bool negative, bool exponent, bool within_r
   side.nonzero = true;
   if (interval->low) side.low = lower_bound(*interval);
   if (interval->high) side.high = upper_bound(*interval);
-  side.limited_lead = within_reach || side.low || side.high || set.multiple;
-  side.limited_length = within_reach || set.multiple;
+  if (spec.scientific) {
+    side.first_exponent_lead = side.last_exponent_lead = 1;
+  } else if (spec.within_reach || side.low || side.high || set.multiple) {
+    side.first_exponent_lead = -kExponentReach;
+    side.last_exponent_lead = kExponentReach;
+  }
+  side.limited_length = spec.within_reach || set.multiple;
   if (side.limited_length) limit_length(side, *interval, set.multiple);
 
   for (const auto* bound : {&side.low, &side.high}) {
@@ -185,9 +192,9 @@ Side make_side(const NumberSet& set, bool negative, bool exponent, bool within_r
     side.least_lead = std::min(side.least_lead, (*bound)->point - 1);
   }
   if (set.multiple) side.least_lead = std::min(side.least_lead, set.multiple->exponent - 1);
-  if (exponent && side.limited_lead) {
-    side.greatest_lead = std::max(side.greatest_lead, kExponentReach + 1);
-    side.least_lead = std::min(side.least_lead, -kExponentReach - 1);
+  if (allows_exponent(spec) && side.last_exponent_lead != kUnlimited) {
+    side.greatest_lead = std::max(side.greatest_lead, side.last_exponent_lead + 1);
+    side.least_lead = std::min(side.least_lead, side.first_exponent_lead - 1);
   }
   return side;
 }

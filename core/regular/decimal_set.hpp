@@ -56,9 +56,10 @@ struct Side {
   // Where the smallest numbers of the set have their first digit.
   int32_t smallest_point = std::numeric_limits<int32_t>::min();
 
-  // Whether the mantissas of texts with an exponent are limited (decimal.hpp) in where their first nonzero digit is, and
-  // in how many digits they have from there on.
-  bool limited_lead = false, limited_length = false;
+  // The limits on mantissas before an exponent (decimal.hpp): where their first nonzero digit may be, and whether there
+  // may be no more than kExponentReach digits from there on.
+  int32_t first_exponent_lead = -kUnlimited, last_exponent_lead = kUnlimited;
+  bool limited_length = false;
 
   // Further than this from the point, it makes no difference where the first nonzero digit is.
   int32_t greatest_lead = 1, least_lead = 0;
@@ -66,6 +67,10 @@ struct Side {
   bool operator==(const Side&) const = default;
 };
 
-Side make_side(const NumberSet& set, bool negative, bool exponent, bool within_reach);
+// Whether texts with an exponent may belong to the language at all.
+inline bool allows_exponent(const DecimalSpec& spec) { return spec.exponent && spec.point; }
+
+// The side of set = read_number_set(spec).
+Side make_side(const NumberSet& set, bool negative, const DecimalSpec& spec);
 
 }  // namespace grammask
