@@ -27,7 +27,7 @@ CPP := $(shell find core -name '*.hpp' -o -name '*.h' -o -name '*.cpp' -o -name 
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test develop lint format sanitize docs bench import-time wheel clean distclean
+.PHONY: help run test develop lint format sanitize docs bench publish import-time wheel clean distclean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
@@ -92,8 +92,21 @@ sanitize: $(STAMPS)/venv  ## The core's own tests under AddressSanitizer and Und
 docs: $(STAMPS)/dev  ## Build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-bench: $(STAMPS)/dev $(MODULE)  ## Compile and mask times on MaskBench-style cases
-	$(BIN)/python -m benchmarks
+# The peers are compared at fixed versions and need none of their own dependencies beyond the developer's.
+$(STAMPS)/peers: $(STAMPS)/dev benchmarks/requirements.txt
+	$(PIP) --no-deps --requirement benchmarks/requirements.txt
+	$(PIP) matplotlib
+	@touch $@
+
+bench: $(STAMPS)/peers $(MODULE)  ## Every benchmark beside its peers (BENCH="--every 20" for a part of it)
+	$(BIN)/python -m benchmarks --engines grammask,grammask-any,llguidance,xgrammar,outlines-core \
+		--xgrammar-limit 400 --outlines-limit 40 --slowest 10 \
+		--json build/bench/maskbench.json --markdown build/bench/maskbench.md $(BENCH)
+	$(BIN)/python -m benchmarks.regex_grammar --json build/bench/regex_grammar.json
+	$(BIN)/python -m benchmarks.micro --json build/bench/micro.json
+
+publish: $(STAMPS)/peers  ## Put what `make bench` measured into docs/benchmarks.md
+	$(BIN)/python -m benchmarks.publish build/bench
 
 import-time: $(MODULE)  ## How long `import grammask` takes, without numpy and with it
 	@for i in 1 2 3 4 5; do $(BIN)/python -X importtime -c 'import grammask' 2>&1 >/dev/null \

@@ -25,10 +25,15 @@ COLOURS = {"grammask": "#00796b", "grammask-any": "#80cbc4", "llguidance": "#d84
 
 def sections(maskbench: dict[str, Any], regex_grammar: dict[str, Any], micro: dict[str, Any]) -> dict[str, str]:
     """Section name to its Markdown."""
+    distributions = (
+        "![Share of compiles and masks that take no longer than a time](images/benchmarks-distributions.svg)"
+    )
+    growth = "![Cost by size of the vocabulary and of the constraint](images/benchmarks-growth.svg)"
     return {
-        "maskbench": _comparison(maskbench, f"{_cases(maskbench):,} cases"),
+        "maskbench": f"{_comparison(maskbench, f'{_cases(maskbench):,} cases')}\n{distributions}\n",
         "regex_grammar": _comparison(regex_grammar, f"{_cases(regex_grammar):,} constraints"),
-        **{name: _micro(micro, name) for name in ("calls", "vocabulary", "batch", "sizes", "growth")},
+        **{name: _micro(micro, name) for name in ("calls", "vocabulary", "batch", "sizes")},
+        "growth": f"{_micro(micro, 'growth')}\n{growth}\n",
     }
 
 
