@@ -117,8 +117,8 @@ class _Calling:
 
     Attributes:
         cache: name of the cache, as an argument and as a field of the output. None if there is none that can simply be
-            passed on (``cache_params`` of older versions wants bookkeeping by the caller): every forward pass then reads
-            the whole sequence.
+            passed on (``cache_params`` of older versions wants bookkeeping by the caller): then every forward pass
+            reads the whole sequence.
         options: further arguments.
     """
 
