@@ -205,6 +205,11 @@ FORMATS: list[tuple[str, list[str], list[str]]] = [
     ("uuid", ["2EB8AA08-aa98-11ea-b4aa-73b441d16380"], ["2eb8aa08-aa98-11ea-b4aa73b441d16380", "2eb8aa08"]),
     ("json-pointer", ["", "/a~0b/~1", "/"], ["a", "/~", "/~2"]),
     ("relative-json-pointer", ["0", "1/a", "0#", "2+1/x"], ["-1", "01", "/a", "a"]),
+    (
+        "regex",
+        ["", "^[a-z0-9_]{3,16}$", "(a(?:b)*)+?", "[\\u4e00-\\u9fa5]", "(?=x)y|", "\\p{L}+", "[\\w.-]"],
+        ["*", "\\", "(", "[z-a]", "a{3,2}", "a**", "(?P<n>x)", "\\a", "{1}", "[\\u9fa5-\\u4e00]", "x)"],
+    ),
     ("no-such-format", ["anything"], []),
 ]
 

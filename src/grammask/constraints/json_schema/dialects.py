@@ -35,7 +35,7 @@ _COMMON = (
 )
 _DRAFT6 = _COMMON | {"const", "contains", "propertyNames"}
 _DRAFT7 = _DRAFT6 | {"if", "then", "else"}
-_DRAFT2019 = (_DRAFT7 - {"dependencies"}) | UNEVALUATED
+_DRAFT2019 = _DRAFT7 | UNEVALUATED
 _DRAFT2019 |= {"$recursiveRef", "dependentRequired", "dependentSchemas", "minContains", "maxContains"}
 _DRAFT2020 = (_DRAFT2019 - {"$recursiveRef", "additionalItems"}) | {"$dynamicRef", "prefixItems"}
 

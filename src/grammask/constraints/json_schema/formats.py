@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from grammask.constraints.json_schema import regex_format
+
 if TYPE_CHECKING:
     from grammask._core import Builder, Expr, Spelling
 
@@ -175,7 +177,7 @@ def is_known(name: object, assertion: FormatAssertion) -> bool:
     """Whether a format constrains strings."""
     if not assertion or not isinstance(name, str):
         return False
-    return name in PATTERNS or name in ALIASES or (assertion == "all" and name in LOOSE_PATTERNS)
+    return name in PATTERNS or name in ALIASES or name == "regex" or (assertion == "all" and name in LOOSE_PATTERNS)
 
 
 def lower(name: str, builder: Builder, spelling: Spelling) -> Expr:
@@ -185,7 +187,10 @@ def lower(name: str, builder: Builder, spelling: Spelling) -> Expr:
     key = f"format/{spelling}/{name}"
     found = builder.memo_get(key)
     if found is None:
-        pattern = PATTERNS.get(ALIASES.get(name, name)) or LOOSE_PATTERNS[name]
-        found = lower_pattern(pattern, builder, spelling=spelling, search=False)
+        if name == "regex":
+            found = regex_format.lower(builder, spelling)
+        else:
+            pattern = PATTERNS.get(ALIASES.get(name, name)) or LOOSE_PATTERNS[name]
+            found = lower_pattern(pattern, builder, spelling=spelling, search=False)
         builder.memo_set(key, found)
     return found
