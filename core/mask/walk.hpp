@@ -34,7 +34,7 @@ class Walker {
     queue_.clear();
     sets_.clear();
     next_.assign(start.begin(), start.end());
-    enqueue(root);
+    enqueue(root, notes);
 
     const uint8_t* const byte = trie.byte.data();
     const uint16_t* const child_count = trie.child_count.data();
@@ -55,10 +55,10 @@ class Walker {
             // Most bytes of a text leave its state as it is.
             if (a >> 2 == s.self) {
               queue_.push_back({x, entry.stack_node, entry.state, true, entry.returns});
-              if (entry.returns && notes.returns) notes.returns->push_back(x);
+              if (entry.returns) notes.returns->push_back(x);
             } else {
               next_.assign(1, {a >> 2, entry.stack_node});
-              if (enqueue(x) && notes.returns) notes.returns->push_back(x);
+              if (enqueue(x, notes)) notes.returns->push_back(x);
             }
           } else {
             step(trie, entry, x, visit, notes);
@@ -87,19 +87,19 @@ class Walker {
     uint32_t count = 1;
   };
 
-  // Queues a node with the threads in next_; whether the lowest frame may return there.
-  bool enqueue(uint32_t x) {
+  // Queues a node with the threads in next_. Whether the lowest frame may return there and somebody wants to know.
+  bool enqueue(uint32_t x, const Notes& notes) {
     Entry entry{x, 0, nullptr, false, false, static_cast<uint32_t>(next_.size())};
     if (next_.size() == 1) {
       entry.state = &stepper_.arena().state(next_[0].expr);
       entry.stack_node = next_[0].node;
       const Stack::Node& node = stepper_.stack().node(entry.stack_node);
       entry.simple = !node.checked && (!entry.state->nullable || node.edge == Stack::kNone);
-      entry.returns = entry.state->nullable && stepper_.may_finish(next_[0]);
+      entry.returns = notes.returns && entry.state->nullable && stepper_.may_finish(next_[0]);
     } else {
       entry.stack_node = static_cast<uint32_t>(sets_.size());
       sets_.insert(sets_.end(), next_.begin(), next_.end());
-      for (const Thread& t : next_) entry.returns = entry.returns || stepper_.may_finish(t);
+      for (const Thread& t : next_) entry.returns = entry.returns || (notes.returns && stepper_.may_finish(t));
     }
     queue_.push_back(entry);
     return entry.returns;
@@ -128,7 +128,7 @@ class Walker {
     }
     if (next_.empty()) return;
     visit(x);
-    if (trie.child_count[x] && enqueue(x) && notes.returns) notes.returns->push_back(x);
+    if (trie.child_count[x] && enqueue(x, notes)) notes.returns->push_back(x);
   }
 
   Stepper& stepper_;

@@ -224,11 +224,19 @@ void Stepper::special_tokens(std::span<const Thread> threads, std::vector<uint32
   stack_.truncate(mark);
 }
 
-bool Stepper::may_finish(const Thread& thread) {
-  if (!arena_.state(thread.expr).nullable) return false;
-  if (thread.node == Stack::kBottom) return true;
-  std::vector<uint32_t> visited;
-  return may_finish(thread, visited);
+bool Stepper::may_finish(Thread thread) {
+  while (arena_.state(thread.expr).nullable) {
+    if (thread.node == Stack::kBottom) return true;
+    const Stack::Node& n = stack_.node(thread.node);
+    if (n.key) return false;  // a key is never the end of an output
+    const Stack::Edge& e = stack_.edge(n.edge);
+    if (e.next != Stack::kNone || e.parent == thread.node) {
+      std::vector<uint32_t> visited;
+      return may_finish(thread, visited);
+    }
+    thread = {e.rest, e.parent};
+  }
+  return false;
 }
 
 bool Stepper::may_finish(const Thread& thread, std::vector<uint32_t>& visited) {
@@ -237,7 +245,7 @@ bool Stepper::may_finish(const Thread& thread, std::vector<uint32_t>& visited) {
   if (std::find(visited.begin(), visited.end(), thread.node) != visited.end()) return false;
   visited.push_back(thread.node);
   const Stack::Node n = stack_.node(thread.node);
-  if (n.key) return false;  // a key is never the end of an output
+  if (n.key) return false;
   for (uint32_t e = n.edge; e != Stack::kNone; e = stack_.edge(e).next) {
     if (may_finish({stack_.edge(e).rest, stack_.edge(e).parent}, visited)) return true;
   }

@@ -46,7 +46,7 @@ class Stepper {
   // Special tokens that may come next.
   void special_tokens(std::span<const Thread> threads, std::vector<uint32_t>& out);
   // Whether the thread may return through the bottom of its stack without reading more.
-  bool may_finish(const Thread& thread);
+  bool may_finish(Thread thread);
   // Whether the key of a frame may still turn out to repeat an earlier one in a way that its body cannot exclude: scalars
   // are excluded by their spellings, so only collections can.
   bool may_repeat(uint32_t node) const;
