@@ -78,6 +78,7 @@ class Formulas:
     def __init__(self) -> None:
         self._interned: dict[Any, Formula] = {}
         self._negations: dict[Formula, Formula] = {}
+        self._both: dict[tuple[Formula, Formula], Formula] = {}
         self.true = self.types(ANYTHING)
         self.false = self.types(0)
 
@@ -126,6 +127,17 @@ class Formulas:
         if kind in ("or", "any", "cases"):
             return self.and_([self.not_(arg) for arg in formula.args])
         return Formula("not", None, (formula,), ANYTHING)
+
+    def both(self, a: Formula, b: Formula) -> Formula:
+        """The conjunction of two, remembered."""
+        if a is b or b is self.true:
+            return a
+        if a is self.true:
+            return b
+        found = self._both.get((a, b))
+        if found is None:
+            found = self._both[a, b] = self.and_((a, b))
+        return found
 
     def and_(self, args: Iterable[Formula]) -> Formula:
         """The conjunction, arguments kept in order (it decides the order of properties)."""

@@ -94,11 +94,11 @@ class ObjectAlgebra:
 
     def value_of(self, cell: ObjectCell, name: str) -> Formula:
         """What the value of a member must satisfy."""
-        own = cell.props.get(name, self._formulas.true)
-        if not cell.foralls:
-            return own
-        contains = self._keys.contains
-        return self._formulas.and_([own, *[formula for keys, formula in cell.foralls if contains(keys, name)]])
+        value = cell.props.get(name, self._formulas.true)
+        for keys, formula in cell.foralls:
+            if self._keys.contains(keys, name):
+                value = self._formulas.both(value, formula)
+        return value
 
     def meet(self, a: ObjectCell, b: ObjectCell) -> ObjectCell | None:
         """Both cells at once; None where that is impossible for a reason that lies in the cell itself."""
@@ -109,7 +109,7 @@ class ObjectAlgebra:
         props = dict(a.props)
         for name, formula in b.props.items():
             known = props.get(name)
-            props[name] = formula if known is None else self._formulas.and_([known, formula])
+            props[name] = formula if known is None else self._formulas.both(known, formula)
         evaluated = a.evaluated if b.evaluated is None else b.evaluated
         if a.evaluated is not None and b.evaluated is not None:
             evaluated = a.evaluated.union(b.evaluated)
@@ -132,6 +132,11 @@ class ObjectAlgebra:
         false = self._formulas.false
         props, required = cell.props, cell.required
         clauses: tuple[Clause, ...] = cell.clauses
+        if cell.high is not None and max(cell.low, len(required)) > cell.high:
+            return None
+        for name in required:  # before the clauses, which take longer
+            if self.value_of(cell, name) is false:
+                return None
         if clauses:
             props = dict(props)
             kept = []
@@ -163,14 +168,14 @@ class ObjectAlgebra:
         name = _only_name(keys)
         if name is None:
             return keys in [k for k, f in cell.foralls if f is self._formulas.false]
-        return self._formulas.and_([self.value_of(cell, name), formula]) is self._formulas.false
+        return self._formulas.both(self.value_of(cell, name), formula) is self._formulas.false
 
     def _fulfilled(self, cell: ObjectCell, keys: Keys, formula: Formula) -> bool:
         name = _only_name(keys)
         if name is None or name not in cell.required:
             return False
         value = self.value_of(cell, name)
-        return formula is self._formulas.true or self._formulas.and_([value, formula]) is value
+        return formula is self._formulas.true or self._formulas.both(value, formula) is value
 
     def negate(self, cell: ObjectCell) -> list[ObjectCell]:
         """Cells whose union is the complement (among objects)."""
@@ -368,7 +373,7 @@ def _alternatives(
     always = 0
     by_formula: dict[Formula, int] = {}
     for bit, formula in merged.items():
-        both = formulas.and_([base, formula])
+        both = formulas.both(base, formula)
         if both is base:
             always |= 1 << bit
         elif both is not formulas.false:

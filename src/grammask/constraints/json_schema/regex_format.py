@@ -1,9 +1,9 @@
 """The format ``regex``: texts of regular expressions (ECMA-262 section 22.2.1, with the flag u).
 
-The syntax of regular expressions nests, so it is not regular; and some of its rules (a reference needs its group, a name
-may be given once, a range must ascend) ask for unbounded memory. The language here is a regular part of it: groups nest
-up to MAX_NESTING deep, and a text that would need such a rule to be checked in full is left out. Everything in it is a
-valid expression:
+The syntax of regular expressions nests, so it is not regular; and some of its rules (a reference needs its group, a
+name may be given once, a range must ascend) ask for unbounded memory. The language here is a regular part of it: groups
+nest up to MAX_NESTING deep, and a text that would need such a rule to be checked in full is left out. Everything in it
+is a valid expression:
 
 * no back references and no named groups; property escapes of general categories only;
 * in a class, a range runs from an ASCII character upwards, or between two ``\\uXXXX`` that differ in the first digit;

@@ -168,7 +168,10 @@ class StringLanguages:
             return not tree.texts
         if isinstance(tree, (Except, Length, Format)):
             return isinstance(tree, Length) and tree.high is not None and tree.high < tree.low
-        return self._builder.is_empty(self.content(tree, "utf8"))
+        finite = self.finite(tree)
+        if finite is not None:
+            return not finite
+        return self._builder.is_empty(self.content(tree, self._value))
 
     def holds(self, tree: Strings, text: str) -> bool:
         """Whether the string is in the set."""
