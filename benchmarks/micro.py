@@ -27,7 +27,7 @@ import numpy as np
 
 import grammask
 from benchmarks.clocks import calibrated
-from benchmarks.engines.base import EngineOptions
+from benchmarks.engines.base import EngineOptions, Refused
 from benchmarks.engines.grammask_engine import GrammaskEngine
 from benchmarks.machine import describe_machine, one_line
 from benchmarks.maskbench.cases import Case, read_cases, select
@@ -121,7 +121,7 @@ def _positions(engine: GrammaskEngine, tokenizer: LoadedTokenizer, cases: Sequen
             continue
         try:
             matcher = engine.json_schema(case.source).matcher()
-        except grammask.ConstraintError:
+        except Refused:
             continue
         tokens = tokenizer.encode(texts[0])
         for token in tokens[: int(generator.integers(len(tokens)))]:

@@ -48,15 +48,17 @@ class Table:
         from rich.console import Console
         from rich.table import Table as RichTable
 
-        table = RichTable(
-            title=self.title, title_justify="left", caption=self.note or None, box=SIMPLE_HEAD, caption_justify="left"
-        )
+        table = RichTable(box=SIMPLE_HEAD)
         for i, column in enumerate(self.columns):
             table.add_column(column, justify="left" if i == 0 else "right", no_wrap=True)
         for row in self.rows:
             table.add_row(*row)
         wide = None if sys.stdout.isatty() else 160
-        Console(width=wide, highlight=False, markup=False).print(table)
+        console = Console(width=wide, highlight=False, markup=False)
+        console.print(self.title, style="bold")
+        console.print(table)
+        if self.note:
+            console.print(self.note, "\n")
 
 
 def _row(cells: Sequence[str]) -> str:

@@ -134,8 +134,11 @@ def _run(options: argparse.Namespace) -> int:
         for result in results.values():
             print("\n".join(report.failures(result, sources, tokenizer.text_before, options.failures)))
     if options.failures_to:
-        own = results[engines[0]]
-        write(options.failures_to, [caption, *report.failures(own, sources, tokenizer.text_before, None)])
+        lines = [caption]
+        for name in (name for name in engines if PACKAGES[name] == "grammask"):
+            other = results.get("grammask-any") if name != "grammask-any" else None
+            lines += report.failures(results[name], sources, tokenizer.text_before, None, other)
+        write(options.failures_to, lines)
     if options.markdown:
         write(options.markdown, [caption, "", *(table.markdown() for table in tables), *(f"- {c}" for c in changed)])
     if options.json:

@@ -202,17 +202,28 @@ def comparison(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Table, l
 
 
 def failures(
-    result: EngineResults, sources: Mapping[str, Case], text_before: TextBefore, count: int | None
+    result: EngineResults,
+    sources: Mapping[str, Case],
+    text_before: TextBefore,
+    count: int | None,
+    other: EngineResults | None = None,
 ) -> list[str]:
-    """Markdown list of the cases that do not pass, worst kinds first; up to ``count`` of each kind."""
+    """Markdown list of the cases that do not pass, worst kinds first; up to ``count`` of each kind.
+
+    Cases that ``other`` passes are only counted: with properties in any order, an instance out of order is no failure.
+    """
     lines: list[str] = []
+    passed_there = {case.id for case in other.with_status("passed")} if other is not None else set()
     for status in ("crash", "timeout", "error", "under", "over", "refused"):
         cases = result.with_status(status)
         if not cases:
             continue
         lines += ["", f"## {result.name}: {status} ({len(cases)})", ""]
-        for case in sorted(cases, key=lambda case: (case.kind, case.message, case.id))[:count]:
+        if other is not None and (passing := [case.id for case in cases if case.id in passed_there]):
+            lines.append(f"- {len(passing)} of them pass as {other.name}: {', '.join(passing[:count])}")
+        rest = [case for case in cases if case.id not in passed_there]
+        for case in sorted(rest, key=lambda case: (case.kind, case.message, case.id))[:count]:
             lines += explain_case(case, sources[case.id], text_before)
-        if count is not None and len(cases) > count:
-            lines.append(f"- and {len(cases) - count} more")
+        if count is not None and len(rest) > count:
+            lines.append(f"- and {len(rest) - count} more")
     return lines

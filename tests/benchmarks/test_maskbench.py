@@ -209,6 +209,17 @@ def test_failures_show_the_place() -> None:
     assert "instance 1 accepted, though invalid: `invalid text`" in lines
 
 
+def test_failures_of_order_alone_are_only_counted() -> None:
+    results = results_of("own", {"a": ([False, False], 1), "b": ([False, False], 1)})
+    other = results_of("other", {"a": ([True, False], 1), "b": ([False, False], 1)})
+    texts = (Instance(True, "valid text"), Instance(False, "invalid text"))
+    sources = {name: CaseSource(name, "json_schema", "{}", texts) for name in "ab"}
+    lines = report.failures(results, sources, lambda text, position: text[:position], None, other)
+    assert "- 1 of them pass as other: a" in lines
+    assert "- `a` **under**" not in lines
+    assert "- `b` **under**" in lines
+
+
 def tokenizer_of(folder: Path) -> Path:
     """A byte-level tokenizer of the 256 bytes, a few longer tokens and an end of text, as a tokenizer.json."""
     tokenizers = pytest.importorskip("tokenizers")
