@@ -181,6 +181,11 @@ class ObjectAlgebra:
         """Cells whose union is the complement (among objects)."""
         not_ = self._formulas.not_
         false = self._formulas.false
+        if len(cell.required) == 1 and cell.props.keys() <= set(cell.required) and not cell.foralls:
+            # "absent, or with another value" is one condition on the values of that name.
+            name = cell.required[0]
+            rest = ObjectCell({}, (), (), cell.low, cell.high, cell.clauses, cell.implied)
+            return [ObjectCell({name: not_(cell.props.get(name, self._formulas.true))}), *self.negate(rest)]
         clause: list[tuple[Keys, Formula]] = []
         for name, formula in cell.props.items():
             if not_(formula) is not false:
