@@ -88,7 +88,8 @@ nb::object allowed_token_ids(Matcher& m) {
 NB_MODULE(_core, m) {
   static nb::exception<TooLarge> too_large(m, "ConstraintTooLargeError");
 
-  nb::class_<Vocabulary>(m, "Vocabulary")
+  nb::class_<Vocabulary>(m, "Vocabulary",
+                         "Token bytes, the token trie and the caches that constraints over this vocabulary share.")
       .def(nb::new_(&make_vocabulary), "tokens"_a, "eos_token_ids"_a, "size"_a)
       .def_prop_ro("size", &Vocabulary::size)
       .def_prop_ro("eos_token_ids", [](const Vocabulary& v) { return to_list(v.eos_token_ids()); })
@@ -113,7 +114,7 @@ NB_MODULE(_core, m) {
 
   bind_builder(m);
 
-  nb::class_<Compiled>(m, "Compiled")
+  nb::class_<Compiled>(m, "Compiled", "A constraint compiled for a vocabulary: immutable, shareable between threads.")
       .def_prop_ro("vocabulary", [](const Compiled& c) { return c.vocabulary; })
       .def("matcher", [](std::shared_ptr<Compiled> c) { return new Matcher(std::move(c)); }, nb::rv_policy::take_ownership)
       .def("memory_bytes", [](const Compiled& c) {
@@ -126,7 +127,8 @@ NB_MODULE(_core, m) {
         return d;
       });
 
-  nb::class_<Matcher>(m, "Matcher")
+  nb::class_<Matcher>(m, "Matcher",
+                      "The position of one sequence inside a compiled constraint. Used by one thread at a time.")
       .def("fill_mask",
            [](Matcher& self, MaskArray out) {
              check_words(out.shape(0), self);

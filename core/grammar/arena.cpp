@@ -113,21 +113,23 @@ bool Arena::has_real_letters(ExprId e) {
 }
 
 bool Arena::open_ended(ExprId root) {
-  if (pool_.has(root, ExprPool::kLetters)) return false;
   const auto known = open_ended_.find(root);
   if (known != open_ended_.end()) return known->second;
-  constexpr size_t kMostStates = 1000;
+  constexpr size_t kMostStates = 5000;
   std::vector<ExprId> states{root};
   std::unordered_map<ExprId, size_t> index{{root, 0}};
   std::vector<std::vector<size_t>> before(1);
   std::vector<size_t> successors;
   bool result = true;
   for (size_t at = 0; at < states.size() && result; ++at) {
-    std::vector<ExprId> next = state(states[at]).next;
+    const State& s = state(states[at]);
+    std::vector<ExprId> next = s.next;
+    for (const Letter& l : s.letters) next.push_back(l.rest);
     std::sort(next.begin(), next.end());
     next.erase(std::unique(next.begin(), next.end()), next.end());
     std::erase(next, ExprPool::kEmptyId);
-    successors.push_back(next.size());
+    // What a call reads is not excluded word by word, so a state with calls never runs out.
+    successors.push_back(next.size() + s.letters.size() + s.tokens.size());
     for (const ExprId e : next) {
       const auto [it, fresh] = index.try_emplace(e, states.size());
       if (fresh) {

@@ -94,8 +94,8 @@ class Arena final : public FrameExpander {
   ExprId inlined(ExprId e, bool& final, int rules = 4);
   // Whether calls, rules, tokens or keys can occur in words of e (frames of plain members are free of them).
   bool has_real_letters(ExprId e);
-  // Whether no finite set of words can make a prefix of e dead: what may follow a prefix is endless unless the prefix is
-  // a word itself. A key of such a language may begin although earlier keys are unknown.
+  // Whether no finite set of words can make a prefix of e dead: what may follow a prefix is endless, or holds a call,
+  // unless the prefix is a word itself. A key of such a language may begin although earlier keys are unknown.
   bool open_ended(ExprId e);
   // What the owners of this arena keep across constraints, by name.
   ExprId* memo(const std::string& key) {

@@ -1,6 +1,7 @@
 #include "mask/local_mask.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <unordered_set>
 
 #include "mask/counted_text.hpp"
@@ -54,26 +55,32 @@ std::unique_ptr<LocalMask> by_walk(Arena& arena, const Vocabulary& vocabulary, E
   Stepper stepper(arena);
   std::vector<uint32_t> vague, returns;
   const Thread start{e, Stack::kBottom};
-  std::vector<uint32_t>& ids = mask->ids;
+  auto words = std::make_shared<std::vector<uint32_t>>(vocabulary.words(), 0u);
+  uint32_t* const bits = words->data();
+  const uint32_t* const tokens = trie.tokens.data();
+  const uint32_t* const token_begin = trie.token_begin.data();
   Walker(stepper).walk(
       trie, {&start, 1},
       [&](uint32_t x) {
-        for (uint32_t k = trie.token_begin[x]; k < trie.token_begin[x + 1]; ++k) ids.push_back(trie.tokens[k]);
+        for (uint32_t k = token_begin[x]; k < token_begin[x + 1]; ++k) bits[tokens[k] / 32] |= 1u << (tokens[k] % 32);
       },
       {&returns, &vague});
   // Tokens that hold a whole key and the start of another: read each with its text.
   for (const uint32_t x : vague) {
     for_each_token_below(trie, x, [&](uint32_t id) {
-      if (stepper.can_read({&start, 1}, *vocabulary.token(id))) ids.push_back(id);
+      if (stepper.can_read({&start, 1}, *vocabulary.token(id))) bits[id / 32] |= 1u << (id % 32);
     });
   }
-  if (ids.size() > vocabulary.words() / 2) {
-    auto words = std::make_shared<std::vector<uint32_t>>(vocabulary.words(), 0u);
-    for (const uint32_t id : ids) (*words)[id / 32] |= 1u << (id % 32);
+  size_t count = 0;
+  for (const uint32_t w : *words) count += static_cast<size_t>(std::popcount(w));
+  if (count > vocabulary.words() / 2) {
     mask->words = std::move(words);
-    ids = {};
+  } else {
+    mask->ids.reserve(count);
+    for (uint32_t i = 0; i < words->size(); ++i) {
+      for (uint32_t w = (*words)[i]; w; w &= w - 1) mask->ids.push_back(i * 32 + static_cast<uint32_t>(std::countr_zero(w)));
+    }
   }
-  ids.shrink_to_fit();
   if (too_many_below(trie, returns)) {
     mask->walk_directly = true;
     return mask;
@@ -82,7 +89,7 @@ std::unique_ptr<LocalMask> by_walk(Arena& arena, const Vocabulary& vocabulary, E
   return mask;
 }
 
-// e is r ∩ ¬x without letters, r large: walks only where the two automata differ, which is along the few texts of x. If
+// e is r ∩ ¬x (or that and then something) without letters, r large: walks only where the two automata differ, which is along the few texts of x. If
 // they differ in too many places e is walked by itself.
 std::unique_ptr<LocalMask> by_difference(Arena& arena, const Vocabulary& vocabulary, ExprId e, ExprId r) {
   const LocalMask& whole = local_mask(arena, vocabulary, r);
@@ -164,12 +171,16 @@ std::unique_ptr<LocalMask> make_local_mask(Arena& arena, const Vocabulary& vocab
       high = head.c;
       rest = n.kind == Kind::kConcat ? n.b : ExprPool::kEpsilonId;
       if (low > 1 || (high != ExprPool::kUnbounded && high > 1)) table = arena.counted_text(vocabulary, counted, rest);
-    } else if (n.kind == Kind::kIntersection && !pool.has(e, ExprPool::kLetters)) {
+    } else if (head.kind == Kind::kIntersection && !pool.has(e, ExprPool::kLetters)) {
+      const auto parts = pool.children(n.kind == Kind::kConcat ? n.a : e);
       std::vector<ExprId> positive;
-      for (const ExprId c : pool.children(e)) {
+      for (const ExprId c : parts) {
         if (pool.node(c).kind != Kind::kComplement) positive.push_back(c);
       }
-      if (!positive.empty() && positive.size() < pool.children(e).size()) whole = pool.intersect(positive);
+      if (!positive.empty() && positive.size() < parts.size()) {
+        whole = pool.intersect(positive);
+        if (n.kind == Kind::kConcat) whole = pool.concat(whole, n.b);
+      }
     }
     if (table) return table->mask(low, high);
     if (!whole) {

@@ -125,6 +125,19 @@ TEST_CASE("decimal: bounds") {
          {"10.0001", "19.99999", "11", "19"},
          {"10", "1", "10.0"},
          {"20", "2", "9"}});
+  check({{.minimum = "-21", .maximum = "1.01", .exclusive_minimum = true, .exclusive_maximum = true, .exponent = false},
+         {"-20.999", "-20", "-3", "1", "1.00999", "1.0000"},
+         {"-", "1."},
+         {"-21", "-22", "-29", "-30", "1.01", "1.02", "1.09", "1.1", "2"}});
+  const std::string large = "9727837981879871";
+  check({{.maximum = large + "00000000000", .exclusive_maximum = true},
+         {"972783798187987099999999999", "9.727837981879870e+26", "9.7278379818798709999e26", large + "0000000000"},
+         {large + "00000000000", "972783798187987200000000000"},  // a negative exponent may follow
+         {"9.727837981879871e+26", "9.727837981879879e+26", "9.8e26"}});
+  check({{.maximum = large + "00000000000", .exclusive_maximum = true, .scientific = true},
+         {"972783798187987099999999999", "9.727837981879870e+26", "9.727837981879871e25"},
+         {"9.727837981879871e+2"},
+         {large + "00000000000", "972783798187987200000000000", "9.727837981879871e+26"}});
   check({{.minimum = "-1.5", .maximum = "0.25", .exponent = false},
          {"-1.5", "-1.500", "-0", "0", "0.25", "-0.9", "0.2499"},
          {"-", "-1.", "0."},
@@ -163,6 +176,34 @@ TEST_CASE("decimal: multiples") {
   check({{.integer = true, .exponent = false}, {"1.000", "0.0", "12"}, {"1."}, {"1.5", "0.1", "1.00001"}});
   check({{.multiple_of = "3", .exponent = true}, {"3e7", "0.3e1", "1.2e1", "12e0"}, {"1", "3e-"}, {"3e-1", "1e", "4e"}});
   check({{.multiple_of = "2.5", .integer = true, .exponent = false}, {"5", "10.0", "-15"}, {"2"}, {"2.", "7."}});
+}
+
+TEST_CASE("decimal: whole numbers without a point") {
+  check({{.point = false},
+         {"0", "-0", "-7", "120", "1" + std::string(5000, '0')},
+         {"", "-"},
+         {"1.", "0.", "1e", "0e", "01", "1.0", "1e5"}});
+  check({{.minimum = "1.5", .maximum = "12", .exclusive_maximum = true, .multiple_of = "0.5", .point = false},
+         {"2", "9", "10", "11"},
+         {"1"},
+         {"0", "-", "12", "13", "2.", "2e", "100"}});
+  check({{.multiple_of = "2.5", .point = false}, {"0", "5", "-10"}, {"1", "12"}, {"5.", "2."}});
+  CHECK(make_decimal_machine({.minimum = "1.2", .maximum = "1.9", .point = false})->start() == Machine::kDead);
+}
+
+TEST_CASE("decimal: scientific notation") {
+  check({{.scientific = true},
+         {"1e5", "-1.25E-7", "0e3", "0.0e3", "-0.00", "12", "12.50", "0.001"},
+         {"1.5e+"},
+         {"12e", "12.5e", "0.1e", "0.01e", "10.0e"}});
+  check({{.integer = true, .scientific = true},
+         {"1e+22", "1.50e1", "1.0", "15.0", "0e7", std::string(60, '9')},
+         {"1.5", "1.50e", "1e-", "1.5e0"},
+         {"10e", "10.5", "15e", "1e-1", "1.5e-", "0.5"}});
+  check({{.minimum = "0", .maximum = "100", .scientific = true},
+         {"1e2", "100.0", "9.99e1", "1e0000", "1e-7"},
+         {"1e", "2e-"},
+         {"1000", "100.1", "101", "10e", "1e3", "2e2"}});
 }
 
 TEST_CASE("decimal: multiples between bounds") {
@@ -235,6 +276,9 @@ TEST_CASE("decimal: from every state a number can be completed") {
       {.minimum = "-1", .multiple_of = "64e-3", .exponent = false},
       {.minimum = "0", .maximum = "1e60", .multiple_of = "7", .exponent = false},
       {.minimum = "99e40", .maximum = "101e40", .multiple_of = "16"},
+      {.minimum = "-31", .maximum = "1e9", .exclusive_minimum = true, .scientific = true},
+      {.maximum = "2101", .exclusive_maximum = true, .multiple_of = "7", .point = false},
+      {.minimum = "12", .maximum = "500", .integer = true, .scientific = true},
   };
   for (const DecimalSpec& spec : specs) {
     CAPTURE(canonical_key(spec));
@@ -249,7 +293,17 @@ TEST_CASE("decimal: from every state a number can be completed") {
 TEST_CASE("decimal: states are shared") {
   CHECK(census(*make_decimal_machine({})).states == 12);
   CHECK(census(*make_decimal_machine({.integer = true, .exponent = false})).states == 8);
+  CHECK(census(*make_decimal_machine({.integer = true, .point = false})).states == 4);
   CHECK(census(*make_decimal_machine({.minimum = "0", .maximum = "1", .exponent = false})).states == 12);
+}
+
+TEST_CASE("decimal: an integer of any length passes through few states") {
+  const auto machine = make_decimal_machine({.integer = true, .scientific = true});
+  uint32_t state = machine->step(machine->start(), '1');
+  state = machine->step(state, '7');
+  for (const char digit : std::string("00123456789900000000000000000000000000000000000000001")) {
+    CHECK(machine->step(state, static_cast<uint8_t>(digit)) == state);
+  }
 }
 
 TEST_CASE("decimal: large sets make states on demand only") {
@@ -263,6 +317,8 @@ TEST_CASE("decimal: keys") {
   CHECK(canonical_key(spec) == canonical_key({.minimum = "10e-1", .exclusive_maximum = true, .multiple_of = "1"}));
   CHECK(canonical_key({.minimum = "-0"}) == canonical_key({.minimum = "0e5"}));
   CHECK(canonical_key({.exponent = false}) == canonical_key({.exponent = false, .within_reach = true}));
+  CHECK(canonical_key({.integer = true, .point = false}) == canonical_key({.point = false, .within_reach = true}));
+  CHECK(canonical_key({.multiple_of = "2"}) == canonical_key({.multiple_of = "2", .within_reach = true}));
   const std::vector<DecimalSpec> different = {
       {},
       {.minimum = "1"},
@@ -272,8 +328,11 @@ TEST_CASE("decimal: keys") {
       {.minimum = "1", .maximum = "1"},
       {.multiple_of = "1"},
       {.multiple_of = "10"},
+      {.point = false},
       {.exponent = false},
+      {.scientific = true},
       {.within_reach = true},
+      {.scientific = true, .within_reach = true},
   };
   for (size_t i = 0; i < different.size(); ++i) {
     for (size_t j = 0; j < i; ++j) CHECK(canonical_key(different[i]) != canonical_key(different[j]));
