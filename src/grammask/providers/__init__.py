@@ -1,0 +1,43 @@
+"""Which settings each provider's API takes, what they mean there, and requests that say what ``Sampling`` says."""
+
+from __future__ import annotations
+
+from grammask.providers.catalogue import (
+    FEATURES,
+    PARAMETERS,
+    Api,
+    ApiOrder,
+    CatalogueError,
+    Condition,
+    Feature,
+    Parameter,
+    Provider,
+    Source,
+    find,
+    load,
+    load_all,
+    names,
+)
+from grammask.providers.translation import Issue, StaleCatalogueWarning, Translation, TranslationError, translate
+
+__all__ = [
+    "FEATURES",
+    "PARAMETERS",
+    "Api",
+    "ApiOrder",
+    "CatalogueError",
+    "Condition",
+    "Feature",
+    "Issue",
+    "Parameter",
+    "Provider",
+    "Source",
+    "StaleCatalogueWarning",
+    "Translation",
+    "TranslationError",
+    "find",
+    "load",
+    "load_all",
+    "names",
+    "translate",
+]
