@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from grammask.constraints.json_value import JsonValue
     from grammask.constraints.regex import Regex
     from grammask.constraints.types import constraint_for, typed_output
-    from grammask.decoding import Result
+    from grammask.decoding import InvalidValue, Result, TextStream
     from grammask.engine.compile import CompiledConstraint, Limits, compile
     from grammask.engine.errors import (
         ConstraintError,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         UnsupportedConstraint,
     )
     from grammask.engine.vocabulary import Vocabulary, VocabularyError
-    from grammask.models import load_model
+    from grammask.models import FunctionModel, Model, ModelError, load_model, load_vocabulary
     from grammask.sampling import Sampler, Sampling, SamplingError, SamplingWarning
 
 _HOME = {
@@ -40,11 +40,15 @@ _HOME = {
     "ConstraintError": "engine.errors",
     "ConstraintSyntaxError": "engine.errors",
     "ConstraintTooLarge": "engine.errors",
+    "FunctionModel": "models",
     "Grammar": "constraints.grammar",
+    "InvalidValue": "decoding",
     "JsonSchema": "constraints.json_schema",
     "JsonValue": "constraints.json_value",
     "Limits": "engine.compile",
     "Matcher": "_core",
+    "Model": "models",
+    "ModelError": "models",
     "Regex": "constraints.regex",
     "Result": "decoding",
     "Sampler": "sampling",
@@ -52,6 +56,7 @@ _HOME = {
     "SamplingError": "sampling",
     "SamplingWarning": "sampling",
     "Text": "constraints.algebra",
+    "TextStream": "decoding",
     "UnsatisfiableConstraint": "engine.errors",
     "UnsupportedConstraint": "engine.errors",
     "Vocabulary": "engine.vocabulary",
@@ -60,6 +65,7 @@ _HOME = {
     "constraint_for": "constraints.types",
     "fill_masks": "_core",
     "load_model": "models",
+    "load_vocabulary": "models",
     "sql_constraint": "constraints.grammar.sql",
     "typed_output": "constraints.types",
 }
@@ -71,11 +77,15 @@ __all__ = [
     "ConstraintError",
     "ConstraintSyntaxError",
     "ConstraintTooLarge",
+    "FunctionModel",
     "Grammar",
+    "InvalidValue",
     "JsonSchema",
     "JsonValue",
     "Limits",
     "Matcher",
+    "Model",
+    "ModelError",
     "Regex",
     "Result",
     "Sampler",
@@ -83,6 +93,7 @@ __all__ = [
     "SamplingError",
     "SamplingWarning",
     "Text",
+    "TextStream",
     "UnsatisfiableConstraint",
     "UnsupportedConstraint",
     "Vocabulary",
@@ -92,6 +103,7 @@ __all__ = [
     "constraint_for",
     "fill_masks",
     "load_model",
+    "load_vocabulary",
     "sql_constraint",
     "typed_output",
 ]
