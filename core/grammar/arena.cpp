@@ -67,6 +67,7 @@ ExprId Arena::inlined(ExprId e, bool& final, int rules) {
       const auto* frame = dynamic_cast<const ObjectFrame*>(frames_[n.a].get());
       if (!frame || has_real_families(*frame)) return e;
       ObjectSpec spec = frame->spec();
+      for (ExprId* between : {&spec.open, &spec.colon, &spec.comma, &spec.close}) *between = inlined(*between, final, rules);
       for (ObjectMember& m : spec.members) {
         for (auto& v : m.values) {
           v.value = inlined(v.value, final, rules);
@@ -103,6 +104,9 @@ bool Arena::has_real_letters(ExprId e) {
       const auto* frame = dynamic_cast<const ObjectFrame*>(frames_[n.a].get());
       if (!frame || has_real_families(*frame)) return true;
       frame->mentioned(parts);
+      for (const ExprId between : {frame->spec().open, frame->spec().colon, frame->spec().comma, frame->spec().close}) {
+        parts.push_back(between);
+      }
       for (const ExprId v : parts) {
         if (has_real_letters(v)) return true;
       }

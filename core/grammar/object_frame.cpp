@@ -42,6 +42,7 @@ ObjectFrame::ObjectFrame(ExprPool& pool, uint32_t index, ObjectSpec spec)
       }
     }
   }
+  if (pool_.nullable(spec_.close)) throw std::invalid_argument("the end of an object must not be empty");
   if (!spec_.dependencies.empty() && spec_.max_members != ExprPool::kUnbounded) {
     throw std::invalid_argument("dependencies cannot be combined with max_members: use a union of objects");
   }

@@ -80,13 +80,18 @@ class Builder:
         exclusive_maximum: bool = False,
         multiple_of: str | None = None,
         integer: bool = False,
+        point: bool = True,
         exponent: bool = True,
+        scientific: bool = False,
         within_reach: bool = False,
     ) -> Expr:
         """JSON number texts whose exact decimal value lies within the bounds and is a multiple of multiple_of.
 
         Bounds and multiple are decimal texts such as "-12.5" or "1e-3". integer: the value is whole (1.0 counts).
-        exponent=False leaves out texts with an exponent. See docs/architecture.md for which texts with exponents are in.
+        point=False leaves out texts with a point or an exponent, exponent=False those with an exponent, and scientific=True
+        texts with an exponent that have other than one digit before the point, or a nonzero one after 0: 1.5e+22 is in,
+        15e21 is not. within_reach=True takes the texts of every set from one language, for differences of sets; which
+        texts with an exponent those are, core/regular/decimal.hpp says.
         """
 
     # -- combinators
@@ -136,6 +141,7 @@ class Builder:
         ordered: literal members appear in the order given (families last); else in any order.
         obligations: how many obligation bits there are; the object may close only when every bit has been fulfilled.
         dependencies: (i, [j...]): if literal member i is present, members j (literal, indices into members) must be too.
+        close: must not match the empty text.
         Dead ends are never entered: a key is offered only if the object can still be completed after it. Returns
         ``empty`` if no object exists.
         """
