@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from dataclasses import asdict
 from fractions import Fraction
 
@@ -24,11 +25,11 @@ SHORT_PREFIXES = list(number_prefixes("01259-.+e", 4))
 class Reader:
     """Reads texts with the native core."""
 
-    def __init__(self, numbers: DecimalOracle) -> None:
+    def __init__(self, numbers: DecimalOracle, *, compiled: bool = True) -> None:
         self.builder = _core.Builder(VOCABULARY)
         self.expression = self.builder.decimal(**asdict(numbers))
         self.empty = self.builder.is_empty(self.expression)
-        self.matcher = None if self.empty else self.builder.compile(self.expression).matcher()
+        self.matcher = None if self.empty or not compiled else self.builder.compile(self.expression).matcher()
 
     def accepts(self, text: str) -> bool:
         return self.builder.matches(self.expression, text.encode())
@@ -38,11 +39,36 @@ class Reader:
 
 
 def random_number(rng: random.Random, digits: int) -> str:
+    """Digits that borrow and carry (0, 1, 9) are as frequent at the end as all others; some numbers are scaled up."""
     if rng.random() < 0.15:
         return rng.choice(["0", "-0", "1", "-1", "10", "-10", "0.1", "100"])
-    mantissa = rng.randrange(1, 10 ** rng.randrange(1, digits + 1))
+    mantissa = str(rng.randrange(1, 10 ** rng.randrange(1, digits + 1)))
+    if rng.random() < 0.5:
+        mantissa += "".join(rng.choice("00119") for _ in range(rng.randrange(1, 4)))
     sign = "-" if rng.random() < 0.35 else ""
-    return f"{sign}{mantissa}e{rng.randrange(-len(str(mantissa)) - 4, 4)}"
+    scale = 4 if rng.random() < 0.7 else 40
+    return f"{sign}{mantissa}e{rng.randrange(-len(mantissa) - 4, scale)}"
+
+
+def plain(value: Fraction) -> str:
+    """The spelling without an exponent, for denominators that divide a power of ten."""
+    places = 0
+    while (value * 10**places).denominator != 1:
+        places += 1
+    digits = str(abs(int(value * 10**places))).zfill(places + 1)
+    sign = "-" if value < 0 else ""
+    return sign + digits[: len(digits) - places] + ("." + digits[len(digits) - places :] if places else "")
+
+
+def spellings(value: Fraction) -> Iterator[str]:
+    """With the point in its place, with zeros after it, and with the point elsewhere."""
+    text = plain(value)
+    yield text
+    yield text + ("0" if "." in text else ".00")
+    for exponent in (-3, 1, 2, 26):
+        yield f"{plain(value / Fraction(10) ** exponent)}e{exponent}"
+    magnitude = len(text.lstrip("-").partition(".")[0]) - 1
+    yield f"{plain(value / 10**magnitude)}E+{magnitude}"
 
 
 def random_set(rng: random.Random, digits: int) -> DecimalOracle:
@@ -61,7 +87,9 @@ def random_set(rng: random.Random, digits: int) -> DecimalOracle:
         exclusive_maximum=rng.random() < 0.3,
         multiple_of=rng.choice(MULTIPLES) if rng.random() < 0.5 else None,
         integer=rng.random() < 0.25,
+        point=rng.random() < 0.85,
         exponent=rng.random() < 0.7,
+        scientific=rng.random() < 0.3,
         within_reach=rng.random() < 0.15,
     )
 
@@ -78,6 +106,23 @@ def test_every_short_text(seed: int) -> None:
             if reader.alive(text):
                 alive.add(text)
         assert reader.accepts(text) is numbers.accepts(text), (numbers, text)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_numbers_around_the_bounds(seed: int) -> None:
+    """The bounds of random sets and their neighbours, near and one digit off at any place, in several spellings."""
+    rng = random.Random(seed)
+    for _ in range(25):
+        numbers = random_set(rng, rng.choice([1, 3, 17]))
+        bounds = [Fraction(bound) for bound in (numbers.minimum, numbers.maximum) if bound is not None]
+        reader = Reader(numbers, compiled=False)
+        for bound in bounds:
+            exact = plain(bound)
+            lowest = -len(exact.partition(".")[2])
+            for place in {lowest - 3, lowest, rng.randrange(lowest, len(exact) + 1)}:
+                for change in (-10, -9, -1, 0, 1, 8, 9):
+                    for text in spellings(bound + change * Fraction(10) ** place):
+                        assert reader.accepts(text) is numbers.accepts(text), (numbers, text)
 
 
 @settings(max_examples=15)

@@ -67,7 +67,9 @@ class DecimalOracle:
     exclusive_maximum: bool = False
     multiple_of: str | None = None
     integer: bool = False
+    point: bool = True
     exponent: bool = True
+    scientific: bool = False
     within_reach: bool = False
 
     def contains(self, value: Fraction) -> bool:
@@ -90,6 +92,8 @@ class DecimalOracle:
         if match is None:
             return False
         sign, integer, fraction, exponent = match.groups()
+        if not self.point and (fraction is not None or exponent is not None):
+            return False
         mantissa = _Mantissa.of(sign == "-", integer, fraction or "")
         if exponent is not None and not (self.exponent and self._in_reach(mantissa)):
             return False
@@ -104,6 +108,8 @@ class DecimalOracle:
         if match is None:
             return self._alive_in_exponent(prefix)
         sign, integer, point, fraction = match.groups()
+        if point and not self.point:
+            return False
         if integer is None:
             signs = [sign] if sign else ["", "-"]
             return any(self.alive(first + digit) for first in signs for digit in "0123456789")
@@ -111,9 +117,12 @@ class DecimalOracle:
         if mantissa.digits == 0 and self.contains(Fraction(0)):
             return True
         growing = not point and mantissa.digits > 0
-        if any(self._block_holds(mantissa, k - mantissa.places, None) for k in range(_MAGNITUDES if growing else 1)):
+        more_digits = range(_MAGNITUDES) if growing else range(1 if self.point else 0)
+        if any(self._block_holds(mantissa, k - mantissa.places, None) for k in more_digits):
             return True
-        return self.exponent and self._alive_by_exponent(mantissa, ends_with_point=bool(point) and not fraction)
+        if not (self.exponent and self.point):
+            return False
+        return self._alive_by_exponent(mantissa, ends_with_point=bool(point) and not fraction)
 
     def _alive_by_exponent(self, mantissa: _Mantissa, *, ends_with_point: bool) -> bool:
         if mantissa.digits == 0:
@@ -125,6 +134,8 @@ class DecimalOracle:
         return any(self._block_holds(mantissa, k, room) for k in range(-_MAGNITUDES, _MAGNITUDES))
 
     def _alive_in_exponent(self, prefix: str) -> bool:
+        if not (self.exponent and self.point):
+            return False
         mantissa, exponent = prefix.lower().split("e")
         allowed = _allowed_exponents(self, mantissa)
         signs = [exponent[:1]] if exponent[:1] in ("+", "-") and exponent else ["", "-"] if not exponent else [""]
@@ -145,6 +156,8 @@ class DecimalOracle:
             return True
         bounds = [_fraction(bound) for bound in (self.minimum, self.maximum) if bound is not None]
         bounded = any(bound != 0 and (bound < 0) == mantissa.negative for bound in bounds)
+        if self.scientific and mantissa.lead != 1:
+            return False
         if (self._limits_length or bounded) and not -REACH <= mantissa.lead <= REACH:
             return False
         return not self._limits_length or mantissa.length <= REACH
@@ -165,7 +178,7 @@ class DecimalOracle:
             high, closed = min((high, not high_open), (sign * _fraction(far), not far_open))
             high_open = not closed
         steps = [_fraction(self.multiple_of)] if self.multiple_of is not None else []
-        steps += [Fraction(1)] if self.integer else []
+        steps += [Fraction(1)] if self.integer or not self.point else []
         steps += [scale / 10**room] if room is not None else []
         if not steps:
             return low < high or (low == high and not low_open and not high_open)
