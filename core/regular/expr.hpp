@@ -195,7 +195,7 @@ class ExprPool {
   std::unordered_map<std::string, ExprId> machine_index_;
   std::unordered_map<uint64_t, ExprId> memo_;
   FrameExpander* expander_ = nullptr;
-  uint64_t max_expressions_ = 50'000'000;
+  uint64_t max_expressions_ = 20'000'000;
   std::chrono::steady_clock::time_point deadline_ = std::chrono::steady_clock::time_point::max();
 };
 

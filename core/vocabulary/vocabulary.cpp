@@ -70,7 +70,14 @@ std::vector<uint32_t> Vocabulary::tokenize_greedy(std::string_view text, bool ho
 
 std::shared_ptr<Arena> Vocabulary::arena() {
   const std::lock_guard lock(arena_mutex_);
-  if (!arena_ || arena_->memory_bytes() > arena_budget_) arena_ = std::make_shared<Arena>();
+  // Adding up the memory of an arena takes time in its size: once in a while is enough.
+  constexpr uint32_t kUsesBetweenChecks = 16;
+  bool renew = !arena_;
+  if (arena_ && ++arena_uses_ % kUsesBetweenChecks == 0) {
+    const std::lock_guard arena_lock(arena_->mutex());
+    renew = arena_->memory_bytes() > arena_budget_;
+  }
+  if (renew) arena_ = std::make_shared<Arena>();
   return arena_;
 }
 

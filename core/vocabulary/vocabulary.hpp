@@ -47,7 +47,8 @@ class Vocabulary {
   Trie trie_;
   std::mutex arena_mutex_;
   std::shared_ptr<Arena> arena_;
-  size_t arena_budget_ = size_t{512} << 20;
+  uint32_t arena_uses_ = 0;
+  size_t arena_budget_ = size_t{256} << 20;
 };
 
 }  // namespace grammask

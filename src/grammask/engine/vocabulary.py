@@ -276,6 +276,19 @@ class Vocabulary:
                     self._native = _core.Vocabulary(tokens, list(self._eos), self.size)
         return self._native
 
+    @property
+    def cache_budget(self) -> int:
+        """Bytes of states and masks that constraints over this vocabulary share (256 MiB unless set).
+
+        When they have outgrown it, constraints compiled from then on start with empty caches; the old ones are freed with
+        the last constraint that uses them.
+        """
+        return self.native.cache_budget
+
+    @cache_budget.setter
+    def cache_budget(self, size: int) -> None:
+        self.native.cache_budget = size
+
     def token_bytes(self, token_id: int) -> bytes | None:
         """The bytes that a token adds to the output, None for special tokens and padding.
 
