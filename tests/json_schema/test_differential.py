@@ -20,7 +20,7 @@ from grammask.engine.errors import ConstraintError, ConstraintSyntaxError, Unsat
 
 LONG_NUMBER = re.compile(rb"[0-9][eE]|[0-9]{8}")
 """Numbers that the validator, which computes with floats, may judge wrongly."""
-ROUNDS = int(os.environ.get("GRAMMASK_FUZZ_ROUNDS", "250"))
+ROUNDS = int(os.environ.get("GRAMMASK_FUZZ_ROUNDS", "100"))
 KEYS = ["a", "b", "ab", "c"]
 SCALARS: list[Any] = [None, True, False, 0, 1, 2, 1.5, -3, "", "a", "ab", "b1"]
 PATTERNS = ["a", "^a", "b$", "^[ab]+$", "[0-9]"]

@@ -27,6 +27,13 @@ VALUES: list[tuple[Any, list[Any], list[Any]]] = [
     ({"type": "string", "minLength": 2, "maxLength": 3}, ["ab", "🚲🚲", "שלו", "abc"], ["a", "abcd", "🚲"]),
     ({"type": "string", "pattern": "^a+$", "not": {"pattern": "aa"}}, ["a"], ["aa", "b", ""]),
     ({"type": "string", "pattern": "b", "enum": ["abc", "ac", "b"]}, ["abc", "b"], ["ac"]),
+    ({"type": "string", "pattern": "^(red|light blue)$"}, ["red", "light blue"], ["blue", "red|light blue", "reds", 1]),
+    ({"pattern": "^a|b$"}, ["ax", "xb", 1], ["x", ""]),
+    (
+        {"oneOf": [{"properties": {"t": {"type": "string", "pattern": f"^{t}$"}}, "required": ["t"]} for t in "abc"]},
+        [{"t": "a"}, {"t": "b", "u": 1}],
+        [{"t": "d"}, {}, 1],
+    ),
     # objects
     ({"required": ["a"], "properties": {"a": {"type": "integer"}}}, [{"a": 1}, 3, [], {"a": 1, "z": 2}],
      [{}, {"a": "x"}]),

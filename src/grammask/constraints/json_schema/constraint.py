@@ -100,7 +100,6 @@ class JsonSchema(Constraint):
                 raise ConstraintTooLarge("the schema is nested too deeply") from None
 
     def _lower(self, builder: Builder, *, track_scope: bool, annotations: bool, by_text: bool) -> Expr:
-        literal, value = _SPELLINGS[self.escapes]
         formulas = Formulas()
         array_algebra = ArrayAlgebra(formulas)
         reader = Reader(
@@ -111,11 +110,26 @@ class JsonSchema(Constraint):
             names=lambda formula: expander.shape(formula, STRING).strings,
             by_text=by_text,
         )
-        languages = StringLanguages(builder, reader.pattern_pointers, literal_spelling=literal, value_spelling=value)
+        languages = self._string_languages(builder, reader)
         keys = KeySpace(builder, languages)
         algebra = ShapeAlgebra(formulas, ObjectAlgebra(formulas, keys), array_algebra)
         expander = Expander(reader, algebra, annotations=annotations, by_text=by_text)
-        lowering = Lowering(
+        lowering = self._new_lowering(builder, expander, algebra, keys, languages)
+        try:
+            return lowering.expression(reader.root())
+        finally:
+            del reader.names  # it refers to the expander: with this cycle the tables would wait for the collector
+
+    def _string_languages(self, builder: Builder, reader: Reader) -> StringLanguages:
+        """How strings are spelled; constraints that spell the same values in another notation replace it."""
+        literal, value = _SPELLINGS[self.escapes]
+        return StringLanguages(builder, reader.pattern_pointers, literal_spelling=literal, value_spelling=value)
+
+    def _new_lowering(
+        self, builder: Builder, expander: Expander, algebra: ShapeAlgebra, keys: KeySpace, languages: StringLanguages
+    ) -> Lowering:
+        """What turns formulas into expressions; constraints that spell values in another notation replace it."""
+        return Lowering(
             builder,
             expander,
             algebra,
@@ -125,10 +139,6 @@ class JsonSchema(Constraint):
             ordered=self.property_order == "schema",
             policy=f"{self.whitespace}/{self.escapes}",
         )
-        try:
-            return lowering.expression(reader.root())
-        finally:
-            del reader.names  # it refers to the expander: with this cycle the tables would wait for the collector
 
     def report(self) -> list[Entry]:
         """What becomes of each keyword of the schema: enforced, annotation or refused."""

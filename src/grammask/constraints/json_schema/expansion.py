@@ -372,7 +372,7 @@ class Expander:
         table = {}
         for name in required:
             schema = properties.get(name) if isinstance(name, str) else None
-            if isinstance(schema, dict) and ("const" in schema or "enum" in schema):
+            if isinstance(schema, dict) and not schema.keys().isdisjoint(("const", "enum", "pattern")):
                 value = self._reader.child(node, schema, "/properties/" + escape(name))
                 if value.kind == "values":
                     table[name] = value

@@ -146,10 +146,10 @@ class ObjectAlgebra:
                     return None
                 if any(self._fulfilled(cell, *option) for option in options):
                     continue
-                name = _only_name(options[0][0])
-                if len(options) == 1 and name is not None:
-                    props[name] = self._formulas.and_([props.get(name, self._formulas.true), options[0][1]])
-                    required = _unique([*required, name])
+                only = _only_name(options[0][0])
+                if len(options) == 1 and only is not None:
+                    props[only] = self._formulas.both(props.get(only, self._formulas.true), options[0][1])
+                    required = _unique([*required, only])
                 else:
                     kept.append(tuple(options))
             clauses = _unique(kept)

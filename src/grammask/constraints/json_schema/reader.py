@@ -5,6 +5,7 @@ Malformed keywords are errors: a schema that cannot be read is never quietly wea
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -26,6 +27,9 @@ from grammask.engine.errors import ConstraintSyntaxError, ConstraintTooLarge, Un
 MAX_REFERENCE_CHAIN = 1_000
 MAX_FORMULAS = 200_000
 MAX_COMPARED_TEXT = 3_000
+
+_LITERAL_PATTERN = re.compile(r"\^(?:([\w :/-]+)|\((?:\?:)?([\w :/-]+(?:\|[\w :/-]+)*)\))\$", re.ASCII)
+"""Patterns that list constants, ``^red$`` or ``^(red|green)$``: they tell alternatives apart like ``enum``."""
 
 _VALUE_KEYWORDS = frozenset({"type", "const", "enum"})
 
@@ -112,6 +116,9 @@ class Reader:
             node = Node(schema, active, resource, scope, parent, tokens)
             if len(active) <= 2 and active.keys() <= _VALUE_KEYWORDS:
                 found = self._constants(node)
+            elif len(active) == 2 and active.get("type") == "string" and _listed(active.get("pattern")) is not None:
+                texts = _listed(active["pattern"]) or frozenset()
+                found = formulas.values(frozenset([("s", text) for text in texts]))
             elif len(active) == 1 and "$ref" in active:
                 chain += 1
                 if chain > MAX_REFERENCE_CHAIN:
@@ -221,7 +228,8 @@ class Reader:
             if not isinstance(source, str):
                 raise ConstraintSyntaxError("pattern must be a string", pointer=node.at("pattern"))
             self.pattern_pointers.setdefault(source, node.at("pattern"))
-            parts.append(strings.Pattern(source))
+            constants = _listed(source)
+            parts.append(strings.Pattern(source) if constants is None else strings.Only(constants))
         if "format" in active and formats.is_known(active["format"], self._format_assertion):
             parts.append(strings.Format(active["format"]))
         return strings.meet(parts) if parts else strings.ANY
@@ -412,6 +420,12 @@ class Reader:
         if not values.is_number(value):
             raise ConstraintSyntaxError(f"{keyword} must be a number", pointer=node.at(keyword))
         return values.number(value, node.at(keyword))
+
+
+def _listed(source: Any) -> frozenset[str] | None:
+    """The constants that a pattern lists, None if it says something else."""
+    match = _LITERAL_PATTERN.fullmatch(source) if isinstance(source, str) else None
+    return None if match is None else frozenset((match[1] or match[2]).split("|"))
 
 
 def _outside(allowed: Strings) -> Keys:
