@@ -156,7 +156,8 @@ def lower(cell: NumberCell, builder: Builder) -> Expr:
                 exclusive_minimum=cell.low_open,
                 exclusive_maximum=cell.high_open,
                 multiple_of=None if cell.divisor is None or cell.divisor == 1 else decimal_text(cell.divisor),
-                integer=cell.divisor == 1 or bool(cell.plain),
+                integer=cell.divisor == 1,
+                point=not cell.plain,
                 within_reach=exact,
             )
         ]
@@ -164,14 +165,13 @@ def lower(cell: NumberCell, builder: Builder) -> Expr:
             parts.append(builder.complement(builder.decimal(multiple_of=decimal_text(divisor), within_reach=True)))
         for x in sorted(cell.never):
             parts.append(builder.complement(_point(builder, x, within_reach=True)))
-    if cell.plain is not None:
+    if cell.plain is False or (cell.plain and cell.only is not None):
         if cell.divisor is not None and cell.divisor > MAX_CROSSED_DIVISOR:
             raise ConstraintTooLarge(
-                f"draft 4 integers that are multiples of {cell.divisor}",
+                f"numbers that are multiples of {cell.divisor} but no draft 4 integers",
                 hint="declare a later draft: from draft 6 on, 1.0 is an integer and large multiples are no problem",
             )
-        digits = builder.repeat(builder.byte_set([(0x30, 0x39)]), 1, None)
-        plain = builder.concat([builder.optional(builder.literal(b"-")), digits])
+        plain = builder.decimal(point=False)
         parts.append(plain if cell.plain else builder.complement(plain))
     return parts[0] if len(parts) == 1 else builder.intersection(parts)
 
