@@ -109,7 +109,7 @@ def _figure(panels: int) -> tuple[Any, Any]:
     import matplotlib as mpl
 
     mpl.use("svg")
-    mpl.rcParams["svg.hashsalt"] = "grammask"
+    mpl.rcParams.update({"svg.hashsalt": "grammask", "svg.fonttype": "none", "font.family": "sans-serif"})
     from matplotlib import pyplot
 
     figure, axes = pyplot.subplots(1, panels, figsize=(4.5 * panels, 3.4), layout="constrained")
@@ -120,6 +120,8 @@ def _figure(panels: int) -> tuple[Any, Any]:
 
 
 def _save(figure: Any, path: Path) -> None:
+    for axis in figure.axes:
+        axis.minorticks_off()
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, format="svg", metadata={"Date": None})
 
