@@ -26,6 +26,16 @@ class Limits:
     seconds: float = 30.0
 
 
+class VocabularyBuilder(_core.Builder):
+    """A Builder that also knows the vocabulary by its names, for constraints that mention special tokens.
+
+    Attributes:
+        vocabulary: what the constraint is compiled for.
+    """
+
+    vocabulary: Vocabulary
+
+
 class CompiledConstraint:
     """A constraint ready for one vocabulary: immutable, and shareable between threads.
 
@@ -83,7 +93,8 @@ def compile(  # the name is the public interface
             "for a Python type use grammask.constraint_for(type)"
         )
     limits = limits or Limits()
-    builder = _core.Builder(vocabulary.native, max_expressions=limits.expressions, max_seconds=limits.seconds)
+    builder = VocabularyBuilder(vocabulary.native, max_expressions=limits.expressions, max_seconds=limits.seconds)
+    builder.vocabulary = vocabulary
     try:
         native = builder.compile(constraint.lower(builder))
     except ConstraintError:
