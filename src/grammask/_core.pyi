@@ -19,7 +19,7 @@ Spelling = Literal["utf8", "json", "json-canonical"]
 """How a code point is spelled in bytes.
 
 ``utf8``            its UTF-8 bytes.
-``json``            every spelling that RFC 8259 allows between the quotes of a JSON string: raw UTF-8 where raw is legal
+``json``            every spelling RFC 8259 allows between the quotes of a JSON string: raw UTF-8 where raw is legal
                     (not ``"``, ``\\`` or below U+0020), the short escapes (``\\n``, ``\\/`` ...), ``\\uXXXX`` in either
                     case, surrogate pairs for astral code points.
 ``json-canonical``  exactly one spelling: raw where legal, else the short escape, else ``\\u00xx`` in lower case
@@ -90,8 +90,8 @@ class Builder:
         """JSON number texts whose exact decimal value lies within the bounds and is a multiple of multiple_of.
 
         Bounds and multiple are decimal texts such as "-12.5" or "1e-3". integer: the value is whole (1.0 counts).
-        point=False leaves out texts with a point or an exponent, exponent=False those with an exponent, and scientific=True
-        texts with an exponent that have other than one digit before the point, or a nonzero one after 0: 1.5e+22 is in,
+        point=False leaves out texts with a point or an exponent, exponent=False those with an exponent, and
+        scientific=True texts with an exponent that have other than one digit before the point, or a nonzero one after 0: 1.5e+22 is in,
         15e21 is not. within_reach=True takes the texts of every set from one language, for differences of sets; which
         texts with an exponent those are, core/regular/decimal.hpp says.
         """
@@ -108,8 +108,8 @@ class Builder:
     def call(self, e: Expr) -> Expr:
         """The language of e, matched in a frame of its own.
 
-        Inside intersection and complement a call is a single letter: the operation is over words whose letters are bytes
-        and calls. Use it for every value of a collection: equal bodies then share their states and masks across
+        Inside intersection and complement a call is a single letter: the operation is over words whose letters are
+        bytes and calls. Use it for every value of a collection: equal bodies then share their states and masks across
         grammars. Include the white space that may stand before a value in the body of the call.
         """
     def rule(self, name: str) -> Expr:
@@ -136,13 +136,13 @@ class Builder:
         members: (key, required, values).
             key: bytes, one literal key with its quotes in its only spelling: it may appear at most once; or an Expr, a
                 family of keys (call-free, with quotes): any number of distinct keys from it, always after the literal
-                ones when ``ordered``. Families and literals must be pairwise disjoint languages (the caller cuts them so).
+                ones when ``ordered``. Families and literals must be pairwise disjoint languages (the caller sees to it).
             required: literal keys only.
             values: alternatives (value, mask): a value expression (normally a call) and the bit set of obligations
                 that a member with this value fulfils.
         ordered: literal members appear in the order given (families last); else in any order.
         obligations: how many obligation bits there are; the object may close only when every bit has been fulfilled.
-        dependencies: (i, [j...]): if literal member i is present, members j (literal, indices into members) must be too.
+        dependencies: (i, [j...]): if literal member i is present, members j (literal, indices into members) must be.
         close: must not match the empty text.
         Dead ends are never entered: a key is offered only if the object can still be completed after it. Returns
         ``empty`` if no object exists.
@@ -171,7 +171,7 @@ class Builder:
     def is_empty(self, e: Expr) -> bool: ...
     def is_nullable(self, e: Expr) -> bool: ...
     def count_words(self, e: Expr, limit: int) -> int:
-        """How many words a call-free expression has, counted up to limit (returns limit when there are at least that many)."""
+        """How many words a call-free expression has, counted up to limit (limit when there are at least that many)."""
     def shortest(self, e: Expr) -> bytes | None:
         """A shortest word, None if there is none."""
     def matches(self, e: Expr, data: bytes) -> bool:
