@@ -84,8 +84,8 @@ format: $(STAMPS)/dev  ## Format all sources and fix what linters can fix
 	$(if $(CPP),$(BIN)/clang-format -i $(CPP))
 
 sanitize: $(STAMPS)/venv  ## The core's own tests under AddressSanitizer and UndefinedBehaviorSanitizer
-	cmake -S . -B build/sanitize -G Ninja -D CMAKE_BUILD_TYPE=RelWithDebInfo -D GRAMMASK_BUILD_PYTHON=OFF \
-		-D GRAMMASK_BUILD_TESTS=ON -D GRAMMASK_SANITIZE=ON
+	cmake -S . -B build/sanitize -G Ninja -D CMAKE_BUILD_TYPE=Debug -D CMAKE_CXX_FLAGS_DEBUG='-O1 -g1' \
+		-D GRAMMASK_BUILD_PYTHON=OFF -D GRAMMASK_BUILD_TESTS=ON -D GRAMMASK_SANITIZE=ON
 	cmake --build build/sanitize
 	UBSAN_OPTIONS=print_stacktrace=1 build/sanitize/core_tests
 

@@ -91,8 +91,8 @@ class Builder:
 
         Bounds and multiple are decimal texts such as "-12.5" or "1e-3". integer: the value is whole (1.0 counts).
         point=False leaves out texts with a point or an exponent, exponent=False those with an exponent, and
-        scientific=True texts with an exponent that have other than one digit before the point, or a nonzero one after 0: 1.5e+22 is in,
-        15e21 is not. within_reach=True takes the texts of every set from one language, for differences of sets; which
+        scientific=True texts with an exponent that have other than one digit before the point, or a nonzero one after
+        0: 1.5e+22 is in, 15e21 is not. within_reach=True takes the texts of every set from one language, for differences of sets; which
         texts with an exponent those are, core/regular/decimal.hpp says.
         """
 
@@ -136,7 +136,7 @@ class Builder:
         members: (key, required, values).
             key: bytes, one literal key with its quotes in its only spelling: it may appear at most once; or an Expr, a
                 family of keys (call-free, with quotes): any number of distinct keys from it, always after the literal
-                ones when ``ordered``. Families and literals must be pairwise disjoint languages (the caller sees to it).
+                ones when ``ordered``. Families and literals must be pairwise disjoint languages (the caller's duty).
             required: literal keys only.
             values: alternatives (value, mask): a value expression (normally a call) and the bit set of obligations
                 that a member with this value fulfils.
