@@ -25,7 +25,7 @@ COLOURS = {"grammask": "#00796b", "grammask-any": "#80cbc4", "llguidance": "#d84
 
 def sections(maskbench: dict[str, Any], regex_grammar: dict[str, Any], micro: dict[str, Any]) -> dict[str, str]:
     """Section name to its Markdown."""
-    distributions = "![Share of compiles and masks by time](images/benchmarks-distributions.svg)"
+    distributions = "![Share of compiles and masks by time; memory by cases done](images/benchmarks-distributions.svg)"
     growth = "![Cost by size of the vocabulary and of the constraint](images/benchmarks-growth.svg)"
     return {
         "maskbench": f"{_comparison(maskbench, f'{_cases(maskbench):,} cases')}\n{distributions}\n",
@@ -69,9 +69,14 @@ def filled(page: str, contents: Mapping[str, str]) -> str:
 
 
 def plot_distributions(data: Mapping[str, Any], path: Path) -> None:
-    """Which share of compiles and of masks takes at most so long."""
-    figure, axes = _figure(2)
-    for axis, name in zip(axes, ("compile", "mask"), strict=True):
+    """Which share of compiles and of masks takes at most so long, and memory by cases done."""
+    figure, axes = _figure(3)
+    for engine, summary in data["summary"].items():
+        curve = summary["resident_megabytes"]
+        axes[2].plot(curve["cases"], curve["megabytes"], label=engine, color=COLOURS.get(engine))
+    axes[2].set(xlabel="cases done", ylabel="memory of the process, MB", ylim=(0, None))
+    axes[2].legend(frameon=False)
+    for axis, name in zip(axes[:2], ("compile", "mask"), strict=True):
         for engine, summary in data["summary"].items():
             histogram = summary[f"{name}_histogram"]
             total = sum(histogram["counts"])
@@ -99,7 +104,9 @@ def plot_growth(data: Mapping[str, Any], path: Path) -> None:
         for shape, rows in data["growth"].items():
             if shape != "table":
                 axis.plot([row["size"] for row in rows], [row[key] for row in rows], "o-", label=shape)
-        axis.set(xscale="log", yscale="log", xlabel="size of the constraint", ylabel=label)
+        axis.set(xscale="log", xlabel="size of the constraint", ylabel=label)
+    axes[1].set(yscale="log")
+    axes[2].set(ylim=(0, None))
     for axis in axes:
         axis.legend(frameon=False)
     _save(figure, path)

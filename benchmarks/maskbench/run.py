@@ -74,10 +74,10 @@ def run(
             for name in (*plan.engines[first:], *plan.engines[:first]):
                 if number in turns[name]:
                     results[name].add(case.id, workers[name].ask(case.kind, case.source, instances), valid)
+                    results[name].resident.append(workers[name].last_bytes)
             progress(number + 1)
     finally:
         for name, worker in workers.items():
-            results[name].last_bytes = worker.last_bytes
             results[name].restarts = worker.restarts
             worker.close()
     return results

@@ -79,13 +79,13 @@ def judge(answer: Answer, valid: Sequence[bool]) -> tuple[str, str, str, list[Mi
 
 @dataclass
 class EngineResults:
-    """All cases through one engine."""
+    """All cases through one engine. ``resident``: bytes of memory that its process held after each case."""
 
     name: str
     version: str
     load_seconds: float = 0.0
     ready_bytes: int = 0
-    last_bytes: int = 0
+    resident: list[int] = field(default_factory=list)
     restarts: int = 0
     cases: dict[str, CaseResult] = field(default_factory=dict)
     forced_tokens: int = 0
@@ -210,9 +210,17 @@ def summarize(results: EngineResults) -> dict[str, Any]:
         },
         "load_seconds": round(results.load_seconds, 3),
         "ready_megabytes": round(results.ready_bytes / 1e6, 1),
-        "last_megabytes": round(results.last_bytes / 1e6, 1),
+        "last_megabytes": round((results.resident or [results.ready_bytes])[-1] / 1e6, 1),
+        "resident_megabytes": resident_curve(results.resident),
         "restarts": results.restarts,
     }
+
+
+def resident_curve(resident: Sequence[int], points: int = 50) -> dict[str, list[float]]:
+    """Memory after so many cases, at about so many points, the last among them."""
+    step = max(len(resident) // points, 1)
+    at = [*range(0, len(resident) - 1, step), len(resident) - 1] if resident else []
+    return {"cases": [i + 1 for i in at], "megabytes": [round(resident[i] / 1e6, 1) for i in at]}
 
 
 def case_records(results: EngineResults) -> dict[str, dict[str, Any]]:

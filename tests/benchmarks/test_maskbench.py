@@ -16,7 +16,7 @@ from benchmarks.maskbench.cases import Case as CaseSource
 from benchmarks.maskbench.cases import Instance
 from benchmarks.maskbench.measure import Case, Measurement, Outcome
 from benchmarks.maskbench.pool import Answer, EngineUnavailable, Worker
-from benchmarks.maskbench.summary import EngineResults, both_passed, case_records, judge, summarize
+from benchmarks.maskbench.summary import EngineResults, both_passed, case_records, judge, resident_curve, summarize
 
 END = 9
 """The end-of-text token of the toy engine, whose vocabulary is 0 .. 39."""
@@ -175,6 +175,14 @@ def test_summary_counts_and_times() -> None:
     assert summary["forced"]["share"] == 0.4
     record = case_records(results)["b"]
     assert (record["status"], record["masks"], record["mask_sum"], record["mask_max"]) == ("over", 3, 90, 30)
+
+
+def test_memory_is_sampled_evenly_and_to_the_end() -> None:
+    assert resident_curve([]) == {"cases": [], "megabytes": []}
+    assert resident_curve([1_000_000, 3_000_000]) == {"cases": [1, 2], "megabytes": [1, 3]}
+    curve = resident_curve([i * 1_000_000 for i in range(1000)], points=10)
+    assert curve["cases"] == [*range(1, 1000, 100), 1000]
+    assert curve["megabytes"][-1] == 999
 
 
 def test_ratios_compare_only_what_both_pass() -> None:
