@@ -92,8 +92,8 @@ class Builder:
         Bounds and multiple are decimal texts such as "-12.5" or "1e-3". integer: the value is whole (1.0 counts).
         point=False leaves out texts with a point or an exponent, exponent=False those with an exponent, and
         scientific=True texts with an exponent that have other than one digit before the point, or a nonzero one after
-        0: 1.5e+22 is in, 15e21 is not. within_reach=True takes the texts of every set from one language, for differences of sets; which
-        texts with an exponent those are, core/regular/decimal.hpp says.
+        0: 1.5e+22 is in, 15e21 is not. within_reach=True takes the texts of every set from one language, for
+        differences of sets; which texts with an exponent those are, core/regular/decimal.hpp says.
         """
 
     # -- combinators
