@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from fractions import Fraction
 
 import pytest
@@ -83,8 +83,8 @@ def random_set(rng: random.Random, digits: int) -> DecimalOracle:
     return DecimalOracle(
         minimum=low,
         maximum=high,
-        exclusive_minimum=rng.random() < 0.3,
-        exclusive_maximum=rng.random() < 0.3,
+        exclusive_minimum=rng.random() < 0.5,
+        exclusive_maximum=rng.random() < 0.5,
         multiple_of=rng.choice(MULTIPLES) if rng.random() < 0.5 else None,
         integer=rng.random() < 0.25,
         point=rng.random() < 0.85,
@@ -114,6 +114,8 @@ def test_numbers_around_the_bounds(seed: int) -> None:
     rng = random.Random(seed)
     for _ in range(25):
         numbers = random_set(rng, rng.choice([1, 3, 17]))
+        if rng.random() < 0.5:
+            numbers = replace(numbers, multiple_of=None, integer=False, point=True)
         bounds = [Fraction(bound) for bound in (numbers.minimum, numbers.maximum) if bound is not None]
         reader = Reader(numbers, compiled=False)
         for bound in bounds:
