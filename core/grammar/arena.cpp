@@ -27,7 +27,8 @@ void Arena::define(ExprId rule, ExprId body) {
 }
 
 ExprId Arena::object(ObjectSpec spec) {
-  auto frame = std::make_unique<ObjectFrame>(pool_, static_cast<uint32_t>(frames_.size()), std::move(spec));
+  auto frame = std::make_unique<ObjectFrame>(pool_, static_cast<uint32_t>(frames_.size()), std::move(spec),
+                                             [this](ExprId e) { return open_ended(e); });
   if (!frame->possible()) return ExprPool::kEmptyId;
   frames_.push_back(std::move(frame));
   return pool_.frame(static_cast<uint32_t>(frames_.size() - 1), ObjectFrame::kStart);
@@ -389,6 +390,7 @@ ByteSet Arena::start_bytes(ExprId e) {
     case Kind::kRule: return rules_[n.a].start;
     case Kind::kCall: s = start_bytes(without_nullable_letters(n.a)); break;
     case Kind::kKey: {
+      if (n.c == Frame::kUnknown) return ByteSet::all();
       // The body of an item may mention rules although the letter itself does not.
       const ExprId body = without_nullable_letters(key_body(n.a, n.b, n.c));
       final = !pool_.has(body, ExprPool::kRules);
@@ -489,6 +491,14 @@ void Arena::build_general(ExprId e, State& s) {
     l.letter = letter;
     l.rest = rest;
     l.key = n.kind == Kind::kKey;
+    if (l.key && n.c == Frame::kUnknown) {
+      l.vague = true;
+      l.body = ExprPool::kEpsilonId;
+      l.start = ByteSet::all();
+      s.letters.push_back(l);
+      s.start = ByteSet::all();
+      continue;
+    }
     l.vague = l.key && frames_[n.a]->vague(n.b);
     l.checked = l.key && frames_[n.a]->checked(n.b, n.c);
     l.open_ended = l.vague && open_ended(frames_[n.a]->whole_key(n.c));

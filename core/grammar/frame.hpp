@@ -19,6 +19,9 @@ namespace grammask {
 // key_body is what it may be, after_key continues once its text is known.
 class Frame {
  public:
+  // A key letter that stands for "what comes next depends on a text that is not known".
+  static constexpr uint32_t kUnknown = 0xffffffffu;
+
   virtual ~Frame() = default;
   virtual ExprId expand(uint32_t state) = 0;
   virtual ExprId key_body(uint32_t state, uint32_t family) = 0;

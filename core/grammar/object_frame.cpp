@@ -30,8 +30,8 @@ bool TextList::has(uint32_t list, std::string_view text) const {
   return false;
 }
 
-ObjectFrame::ObjectFrame(ExprPool& pool, uint32_t index, ObjectSpec spec)
-    : pool_(pool), index_(index), spec_(std::move(spec)), texts_(pool) {
+ObjectFrame::ObjectFrame(ExprPool& pool, uint32_t index, ObjectSpec spec, std::function<bool(ExprId)> open_ended)
+    : pool_(pool), index_(index), spec_(std::move(spec)), open_ended_(std::move(open_ended)), texts_(pool) {
   if (spec_.obligations > kMaxObligations) {
     throw TooLarge("an object has more than " + std::to_string(kMaxObligations) + " obligations");
   }
@@ -50,7 +50,8 @@ ObjectFrame::ObjectFrame(ExprPool& pool, uint32_t index, ObjectSpec spec)
     std::stable_partition(spec_.members.begin(), spec_.members.end(), [](const ObjectMember& m) { return !m.family; });
   }
   for (ObjectMember& m : spec_.members) {
-    std::erase_if(m.values, [](const ObjectMember::Value& v) { return v.value == ExprPool::kEmptyId; });
+    std::erase_if(m.values, [&](const ObjectMember::Value& v) { return !pool_.alive(v.value); });
+    for (ObjectMember::Value& v : m.values) v.fulfils &= (1ull << spec_.obligations) - 1;
     if (m.family) m.required = false;
     if (pool_.has(m.key, ExprPool::kLetters)) throw std::invalid_argument("object keys must not contain calls");
     const bool bounded = spec_.min_members > 0 || spec_.obligations > 0;
@@ -75,7 +76,7 @@ bool ObjectFrame::possible_if(const std::function<bool(ExprId)>& productive) con
   for (ObjectMember& m : reduced.members) {
     std::erase_if(m.values, [&](const ObjectMember::Value& v) { return !productive(v.value); });
   }
-  return ObjectFrame(pool_, index_, std::move(reduced)).possible();
+  return ObjectFrame(pool_, index_, std::move(reduced), open_ended_).possible();
 }
 
 void ObjectFrame::mentioned(std::vector<ExprId>& out) const {
@@ -152,7 +153,7 @@ bool ObjectFrame::needed(const State& s, std::vector<bool>& need) const {
   return true;
 }
 
-bool ObjectFrame::completable(const State& s) const {
+bool ObjectFrame::completable(const State& s, uint32_t coming) const {
   std::vector<bool> need;
   if (!needed(s, need)) return false;
   if (simple_) return true;
@@ -160,6 +161,13 @@ bool ObjectFrame::completable(const State& s) const {
   const auto available = [&](uint32_t i) {
     return !need[i] && !spec_.members[i].values.empty() && (spec_.members[i].family || !seen(s, i)) &&
            !(spec_.ordered && !spec_.members[i].family && i < s.position);
+  };
+  // How many more members a family or an optional literal can be.
+  const auto left = [&](uint32_t i) {
+    const uint64_t size = family_size_[i];
+    if (!spec_.members[i].family || size == kMany) return size;
+    const uint64_t used = uint64_t{texts_.count(s.texts, i)} + (coming == i);
+    return size - std::min(size, used);
   };
   // Optional literals whose own dependencies cannot be met never come.
   std::vector<bool> usable(n, false);
@@ -182,9 +190,7 @@ bool ObjectFrame::completable(const State& s) const {
     if (need[i]) {
       ++required;
     } else if (usable[i]) {
-      const uint64_t size = family_size_[i];
-      const uint64_t used = spec_.members[i].family && size < kMany ? texts_.count(s.texts, i) : 0;
-      optional += size - std::min(size, used);
+      optional += left(i);
     }
   }
   // Fewest members that fulfil every obligation: required members choose a value each, optional ones cost one more.
@@ -208,9 +214,7 @@ bool ObjectFrame::completable(const State& s) const {
     }
     for (uint32_t i = 0; i < n; ++i) {
       if (!usable[i]) continue;
-      const uint64_t size = family_size_[i];
-      const uint64_t used = spec_.members[i].family && size < kMany ? texts_.count(s.texts, i) : 0;
-      const uint64_t times = std::min<uint64_t>(size - std::min(size, used), spec_.obligations);
+      const uint64_t times = std::min<uint64_t>(left(i), spec_.obligations);
       for (uint64_t k = 0; k < times; ++k) {
         std::vector<uint64_t> next = cost;
         for (uint64_t have = 0; have <= goal; ++have) {
@@ -249,7 +253,7 @@ ExprId ObjectFrame::value_then(const State& s, uint32_t i, const std::optional<s
         t.vague = true;
       }
     }
-    if (!simple_ && !completable(t)) continue;
+    if (!simple_ && !completable(t, text && !*text ? i : kNoFamily)) continue;
     options.push_back(pool_.concat(v.value, pool_.frame(index_, intern(std::move(t)))));
   }
   if (options.empty()) return ExprPool::kEmptyId;
@@ -276,7 +280,7 @@ ExprId ObjectFrame::members(const State& s) {
     if (!m.family || m.values.empty() || family_size_[i] == 0) continue;
     if (family_size_[i] < kMany && texts_.count(s.texts, i) >= family_size_[i]) continue;
     const bool useful = simple_ || std::any_of(m.values.begin(), m.values.end(), [&](const auto& v) {
-                          return completable(after(s, i, v.fulfils));
+                          return completable(after(s, i, v.fulfils), i);
                         });
     if (!useful) continue;
     State at = s;
@@ -292,6 +296,12 @@ ExprId ObjectFrame::expand(uint32_t id) {
     State t = s;
     t.phase = Phase::kFirst;
     return pool_.concat(spec_.open, pool_.frame(index_, intern(std::move(t))));
+  }
+  if (s.vague) {
+    // Whether a family has a key left may depend on the one that is not known.
+    for (const ObjectMember& m : spec_.members) {
+      if (m.family && !m.values.empty() && !open_ended_(m.key)) return pool_.key(index_, id, kUnknown);
+    }
   }
   ExprId more = members(s);
   if (s.phase == Phase::kNext) more = pool_.concat(spec_.comma, more);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -46,7 +47,8 @@ class ObjectFrame final : public Frame {
   static constexpr uint32_t kStart = 0;  // the state before the opening brace
 
   // Throws std::invalid_argument for a malformed specification.
-  ObjectFrame(ExprPool& pool, uint32_t index, ObjectSpec spec);
+  // open_ended: see Arena::open_ended.
+  ObjectFrame(ExprPool& pool, uint32_t index, ObjectSpec spec, std::function<bool(ExprId)> open_ended);
 
   // Whether any object satisfies the specification, given which values have words.
   bool possible() const { return possible_; }
@@ -62,6 +64,7 @@ class ObjectFrame final : public Frame {
   size_t memory_bytes() const override;
 
  private:
+  static constexpr uint32_t kNoFamily = 0xffffffffu;
   enum class Phase : uint8_t { kStart, kFirst, kNext };
   struct State {
     Phase phase = Phase::kStart;
@@ -76,7 +79,8 @@ class ObjectFrame final : public Frame {
   bool seen(const State& s, uint32_t member) const;
   uint32_t intern(State&& s);
   State after(const State& s, uint32_t member, uint64_t fulfils) const;
-  bool completable(const State& s) const;
+  // coming: a family of which one more key, whose text is not known yet, is among the members.
+  bool completable(const State& s, uint32_t coming = kNoFamily) const;
   bool needed(const State& s, std::vector<bool>& need) const;
   bool closable(const State& s) const;
   ExprId members(const State& s);
@@ -85,6 +89,7 @@ class ObjectFrame final : public Frame {
   ExprPool& pool_;
   const uint32_t index_;
   ObjectSpec spec_;
+  std::function<bool(ExprId)> open_ended_;
   bool tracks_seen_ = false;
   bool simple_ = false;  // only required keys restrict completion
   bool possible_ = false;

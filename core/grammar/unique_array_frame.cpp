@@ -58,20 +58,94 @@ UniqueArrayFrame::State UniqueArrayFrame::after(const State& s) const {
   return t;
 }
 
-// Whether min_items can be reached: every position has an item, and the last, repeated one has enough different values.
 bool UniqueArrayFrame::possible() {
-  for (uint32_t i = 0; i < spec_.min_items; ++i) {
-    const uint32_t family = family_at(i);
-    const ExprId body = body_of(family);
-    if (!pool_.alive(body)) return false;
-    if (family < spec_.prefix.size()) continue;
-    const uint64_t need = spec_.min_items - i;
-    // Values, not texts: white space and spellings make texts endless where values are few. Larger needs are taken on trust.
-    constexpr uint64_t kMostCounted = 256;
-    if (arena_.has_real_letters(body)) return true;
-    return count_values(body, std::min(need, kMostCounted)) >= std::min(need, kMostCounted);
+  if (spec_.max_items < spec_.min_items) return false;
+  for (uint32_t i = 0; i < spec_.min_items && i <= spec_.prefix.size(); ++i) {
+    if (!pool_.alive(body_of(family_at(i)))) return false;
+  }
+  return completable(0, 0, nullptr);
+}
+
+// Values, not texts: white space and spellings make texts endless where values are few.
+const UniqueArrayFrame::FewValues& UniqueArrayFrame::few_values(uint32_t family) {
+  const auto known = few_values_.find(family);
+  if (known != few_values_.end()) return known->second;
+  // A position with as many values as there are positions can always be filled last. Larger needs are taken on trust.
+  constexpr uint32_t kMostCounted = 256;
+  const uint32_t enough = std::min(spec_.min_items, kMostCounted);
+  FewValues found;
+  ExprId e = body_of(family);
+  static const FewValues unknown;
+  if (!bodies_[family]) return unknown;  // rules are still to be defined
+  if (!arena_.has_real_letters(e)) {
+    std::string text;
+    while (found.values.size() < enough && pool_.shortest(e, text)) {
+      const auto value = parse_json_text(text);
+      if (!value) break;
+      const ExprId all = spellings(*value);
+      found.values.push_back({value->canonical(), all});
+      e = pool_.intersect(e, pool_.complement(all));
+    }
+    found.few = found.values.size() < enough;
+  }
+  if (!found.few) found.values.clear();
+  return few_values_[family] = std::move(found);
+}
+
+// Whether the positions from `count` up to min_items can be filled with different values, none of them in `values` or
+// equal to `also`: a matching of positions with values (Kuhn's augmenting paths), over the positions whose values are few.
+bool UniqueArrayFrame::completable(uint32_t count, uint32_t values, const std::string* also) {
+  std::vector<uint32_t> positions;
+  std::unordered_map<std::string_view, size_t> number;
+  for (uint32_t i = count; i < spec_.min_items; ++i) {
+    const FewValues& family = few_values(family_at(i));
+    if (!family.few) {
+      if (i >= spec_.prefix.size()) break;
+      continue;
+    }
+    positions.push_back(i);
+    for (const Value& v : family.values) {
+      if (!values_.has(values, v.canonical) && !(also && *also == v.canonical)) number.try_emplace(v.canonical, number.size());
+    }
+    if (i >= spec_.prefix.size() && spec_.min_items - i > number.size()) return false;
+  }
+  if (positions.size() > number.size()) return false;
+  constexpr size_t kFree = ~size_t{0};
+  std::vector<size_t> taken_by(number.size(), kFree);
+  std::vector<bool> tried;
+  const std::function<bool(size_t)> place = [&](size_t p) {
+    for (const Value& v : few_values(family_at(positions[p])).values) {
+      const auto it = number.find(v.canonical);
+      if (it == number.end() || tried[it->second]) continue;
+      tried[it->second] = true;
+      if (taken_by[it->second] == kFree || place(taken_by[it->second])) {
+        taken_by[it->second] = p;
+        return true;
+      }
+    }
+    return false;
+  };
+  for (size_t p = 0; p < positions.size(); ++p) {
+    tried.assign(number.size(), false);
+    if (!place(p)) return false;
   }
   return true;
+}
+
+const UniqueArrayFrame::Refused& UniqueArrayFrame::refused(uint32_t id) {
+  const auto known = refused_.find(id);
+  if (known != refused_.end()) return known->second;
+  Refused found;
+  const State s = states_[id];
+  for (uint32_t i = s.count + 1; i < spec_.min_items && i <= s.count + 1 + spec_.prefix.size(); ++i) {
+    for (const Value& v : few_values(family_at(i)).values) {
+      if (values_.has(s.values, v.canonical) || found.canonical.count(v.canonical)) continue;
+      if (completable(s.count + 1, s.values, &v.canonical)) continue;
+      found.canonical.insert(v.canonical);
+      found.spellings = pool_.unite(found.spellings, v.spellings);
+    }
+  }
+  return refused_[id] = std::move(found);
 }
 
 bool UniqueArrayFrame::possible_if(const std::function<bool(ExprId)>& productive) const {
@@ -80,19 +154,6 @@ bool UniqueArrayFrame::possible_if(const std::function<bool(ExprId)>& productive
     if (!productive(item_of(family_at(i)))) return false;
   }
   return true;
-}
-
-// Different values in a language, counted up to limit: take a shortest text, subtract its value's spellings, repeat.
-uint64_t UniqueArrayFrame::count_values(ExprId e, uint64_t limit) {
-  uint64_t n = 0;
-  std::string text;
-  while (n < limit && pool_.shortest(e, text)) {
-    const auto value = parse_json_text(text);
-    if (!value) break;
-    ++n;
-    e = pool_.intersect(e, pool_.complement(spellings(*value)));
-  }
-  return n;
 }
 
 ExprId UniqueArrayFrame::expand(uint32_t id) {
@@ -104,6 +165,8 @@ ExprId UniqueArrayFrame::expand(uint32_t id) {
   }
   ExprId more = ExprPool::kEmptyId;
   const uint32_t family = family_at(s.count);
+  // Whether another item is left at all may depend on the one that is not known.
+  if (s.vague && !arena_.open_ended(body_of(family))) return pool_.key(index_, id, kUnknown);
   const bool full = spec_.max_items != ExprPool::kUnbounded && s.count >= spec_.max_items;
   if (!full && item_of(family) != ExprPool::kEmptyId && key_body(id, family) != ExprPool::kEmptyId) {
     more = pool_.key(index_, id, family);
@@ -113,7 +176,7 @@ ExprId UniqueArrayFrame::expand(uint32_t id) {
 }
 
 ExprId UniqueArrayFrame::key_body(uint32_t id, uint32_t family) {
-  const ExprId seen = states_[id].spellings;
+  const ExprId seen = pool_.unite(states_[id].spellings, refused(id).spellings);
   const ExprId body = body_of(family);
   if (seen == ExprPool::kEmptyId) return body;
   const ExprId left = pool_.intersect(body, pool_.complement(seen));
@@ -134,9 +197,12 @@ ExprId UniqueArrayFrame::after_key(uint32_t id, uint32_t, std::optional<std::str
 }
 
 bool UniqueArrayFrame::repeats(uint32_t id, std::string_view text) {
-  if (states_[id].values == 0) return false;
+  const Refused& also = refused(id);
+  if (states_[id].values == 0 && also.canonical.empty()) return false;
   const auto value = parse_json_text(text);
-  return value && values_.has(states_[id].values, value->canonical());
+  if (!value) return false;
+  const std::string canonical = value->canonical();
+  return values_.has(states_[id].values, canonical) || also.canonical.count(canonical) > 0;
 }
 
 // Every text that stands for the value, with any white space.

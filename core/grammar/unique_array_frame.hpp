@@ -3,6 +3,7 @@
 #include <functional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "grammar/frame.hpp"
@@ -10,7 +11,8 @@
 // JSON arrays whose items are pairwise different values.
 //
 // An item is a captured text. The next item is (item) minus every spelling of the values so far, so where the items form
-// a regular language, the mask is exact: an array of unique booleans that needs a third item is never begun. Items that
+// a regular language, the mask is exact: an array of unique booleans that needs a third item is never begun, and an item
+// does not use up the only value that a later position could take. Items that
 // recurse or hold free keys cannot be subtracted; for those an item that repeats a value cannot be closed
 // (Frame::repeats, asked by the stepper), so the text must go another way.
 //
@@ -64,7 +66,23 @@ class UniqueArrayFrame final : public Frame {
   uint32_t family_at(uint32_t count) const;
   ExprId item_of(uint32_t family) const;
   ExprId body_of(uint32_t family);
-  uint64_t count_values(ExprId e, uint64_t limit);
+  // The different values of a family if they are few.
+  struct Value {
+    std::string canonical;
+    ExprId spellings;
+  };
+  struct FewValues {
+    bool few = false;
+    std::vector<Value> values;
+  };
+  // Values with which no array of the required length could be completed.
+  struct Refused {
+    ExprId spellings = ExprPool::kEmptyId;
+    std::unordered_set<std::string> canonical;
+  };
+  const FewValues& few_values(uint32_t family);
+  bool completable(uint32_t count, uint32_t values, const std::string* also);
+  const Refused& refused(uint32_t id);
   ExprId spellings(const struct JsonText& value);
 
   Arena& arena_;
@@ -73,6 +91,8 @@ class UniqueArrayFrame final : public Frame {
   UniqueArraySpec spec_;
   TextList values_;
   std::vector<ExprId> bodies_;  // per family: the item as one expression, 0 until made
+  std::unordered_map<uint32_t, FewValues> few_values_;
+  std::unordered_map<uint32_t, Refused> refused_;
   std::vector<State> states_;
   std::unordered_map<std::string, uint32_t> state_index_;
 };

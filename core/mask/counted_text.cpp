@@ -71,7 +71,7 @@ CountedText::CountedText(Arena& arena, const Vocabulary& vocabulary, ExprId unit
             closing_.push_back({entry.units, trie.tokens[k]});
           }
         },
-        {&returns, nullptr}, entry.node);
+        {&returns, nullptr, {}}, entry.node);
     for (const uint32_t x : returns) leaving_.push_back({entry.units, x});
   }
   for (const Counted& c : leaving_) most_leaving_ = std::max(most_leaving_, c.units);

@@ -48,29 +48,85 @@ bool too_many_below(const Trie& trie, const std::vector<uint32_t>& nodes) {
   return false;
 }
 
+// A local mask under construction, and what it is made from.
+struct Making {
+  Arena& arena;
+  const Vocabulary& vocabulary;
+  ExprId expr;
+  std::vector<uint32_t>& words;
+  std::vector<uint32_t> returns;
+  Stepper stepper;
+  Walker walker;
+
+  Making(Arena& a, const Vocabulary& v, ExprId e, std::vector<uint32_t>& w)
+      : arena(a), vocabulary(v), expr(e), words(w), stepper(a), walker(stepper) {}
+
+  void add_token(uint32_t id) { words[id / 32] |= 1u << (id % 32); }
+  void add_tokens(const Trie& trie, uint32_t x) {
+    for (uint32_t k = trie.token_begin[x]; k < trie.token_begin[x + 1]; ++k) add_token(trie.tokens[k]);
+  }
+  // Tokens that hold a whole key and the start of another: read each with its text.
+  void add_readable_below(const Trie& trie, const std::vector<uint32_t>& nodes) {
+    const Thread start{expr, Stack::kBottom};
+    for (const uint32_t x : nodes) {
+      for_each_token_below(trie, x, [&](uint32_t id) {
+        if (stepper.can_read({&start, 1}, *vocabulary.token(id))) add_token(id);
+      });
+    }
+  }
+  bool add_call(const State& state, size_t index);
+};
+
+// Tokens that begin with a call which alone can read their first byte: those inside the callee are its local mask, those
+// that leave it are its remainders read by what follows the call. Both are shared with everyone who calls the same.
+bool Making::add_call(const State& state, size_t index) {
+  const Letter& l = state.letters[index];
+  if (l.vague || l.checked || arena.pool().has(l.body, ExprPool::kLetters)) return false;
+  bool alone = true;
+  l.start.for_each([&](uint8_t b) { alone = alone && state.act(b) == Act::kCall && state.argument(b) == index; });
+  if (!alone) return false;
+  const LocalMask& body = local_mask(arena, vocabulary, l.body);
+  body.add_inside_to(words.data(), false);
+  if (!body.leaving) return true;
+  Thread after{l.rest, Stack::kBottom};
+  if (l.key) {
+    const std::lock_guard lock(arena.mutex());
+    after.expr = arena.pool().concat(arena.after_key(l.letter, std::nullopt), l.rest);
+  }
+  const RemainderTrie& remainders = body.leaving->remainders(vocabulary.trie());
+  std::vector<uint32_t> returned, vague;
+  walker.walk(remainders.trie, {&after, 1}, [&](uint32_t x) { add_tokens(remainders.trie, x); }, {&returned, &vague, {}});
+  add_readable_below(remainders.trie, vague);
+  for (const uint32_t x : returned) {
+    returns.insert(returns.end(), remainders.origins.begin() + remainders.origin_begin[x],
+                   remainders.origins.begin() + remainders.origin_begin[x + 1]);
+  }
+  // Where nothing needs to follow the call, the frame may return as soon as the callee does.
+  if (arena.state(after.expr).nullable) {
+    returns.insert(returns.end(), body.leaving->nodes().begin(), body.leaving->nodes().end());
+  }
+  return true;
+}
+
 std::unique_ptr<LocalMask> by_walk(Arena& arena, const Vocabulary& vocabulary, ExprId e) {
   auto mask = std::make_unique<LocalMask>();
   const Trie& trie = vocabulary.trie();
-  mask->returns_at_once = arena.state(e).nullable;
-  Stepper stepper(arena);
-  std::vector<uint32_t> vague, returns;
-  const Thread start{e, Stack::kBottom};
+  const State& state = arena.state(e);
+  mask->returns_at_once = state.nullable;
   auto words = std::make_shared<std::vector<uint32_t>>(vocabulary.words(), 0u);
-  uint32_t* const bits = words->data();
-  const uint32_t* const tokens = trie.tokens.data();
-  const uint32_t* const token_begin = trie.token_begin.data();
-  Walker(stepper).walk(
-      trie, {&start, 1},
-      [&](uint32_t x) {
-        for (uint32_t k = token_begin[x]; k < token_begin[x + 1]; ++k) bits[tokens[k] / 32] |= 1u << (tokens[k] % 32);
-      },
-      {&returns, &vague});
-  // Tokens that hold a whole key and the start of another: read each with its text.
-  for (const uint32_t x : vague) {
-    for_each_token_below(trie, x, [&](uint32_t id) {
-      if (stepper.can_read({&start, 1}, *vocabulary.token(id))) bits[id / 32] |= 1u << (id % 32);
-    });
+  Making making(arena, vocabulary, e, *words);
+  std::vector<uint32_t> vague, walked;
+  ByteSet called;
+  for (size_t i = 0; i < state.letters.size(); ++i) {
+    if (making.add_call(state, i)) called = called | state.letters[i].start;
   }
+  const Thread start{e, Stack::kBottom};
+  making.walker.walk(trie, {&start, 1}, [&](uint32_t x) { making.add_tokens(trie, x); }, {&walked, &vague, called});
+  making.add_readable_below(trie, vague);
+  std::vector<uint32_t>& returns = making.returns;
+  returns.insert(returns.end(), walked.begin(), walked.end());
+  std::sort(returns.begin(), returns.end());
+  returns.erase(std::unique(returns.begin(), returns.end()), returns.end());
   size_t count = 0;
   for (const uint32_t w : *words) count += static_cast<size_t>(std::popcount(w));
   if (count > vocabulary.words() / 2) {
@@ -81,10 +137,7 @@ std::unique_ptr<LocalMask> by_walk(Arena& arena, const Vocabulary& vocabulary, E
       for (uint32_t w = (*words)[i]; w; w &= w - 1) mask->ids.push_back(i * 32 + static_cast<uint32_t>(std::countr_zero(w)));
     }
   }
-  if (too_many_below(trie, returns)) {
-    mask->walk_directly = true;
-    return mask;
-  }
+  mask->walk_directly = too_many_below(trie, returns);
   if (!returns.empty()) mask->leaving = std::make_shared<Leaving>(std::move(returns));
   return mask;
 }
@@ -98,6 +151,7 @@ std::unique_ptr<LocalMask> by_difference(Arena& arena, const Vocabulary& vocabul
   auto mask = std::make_unique<LocalMask>();
   mask->words = whole.words;
   mask->returns_at_once = arena.state(e).nullable;
+  bool returns = mask->returns_at_once;  // e may return where it differs from r
   std::unordered_set<uint32_t> no_return, lost;
   struct Entry {
     uint32_t node;
@@ -129,12 +183,16 @@ std::unique_ptr<LocalMask> by_difference(Arena& arena, const Vocabulary& vocabul
       const State& ms = arena.state(m);
       const State& ws = arena.state(w);
       if (ws.nullable && !ms.nullable) no_return.insert(x);
+      returns = returns || ms.nullable;
       queue.push_back({x, &ms, &ws});
     }
   }
+  if (no_return.size() > kMostDifferent) return by_walk(arena, vocabulary, e);
   for (const uint32_t id : lost) {
     if ((*whole.words)[id / 32] >> (id % 32) & 1) mask->without.push_back(id);
   }
+  // A token that is inside r but not inside e may still leave e, at a place that r had no reason to list.
+  if (whole.inside_leaves_unlisted && returns && !mask->without.empty()) return by_walk(arena, vocabulary, e);
   for (const uint32_t id : whole.ids) {
     if (!lost.count(id)) mask->ids.push_back(id);
   }

@@ -17,7 +17,7 @@ class Leaving {
  public:
   explicit Leaving(std::vector<uint32_t> nodes) : nodes_(std::move(nodes)) {}
   const std::vector<uint32_t>& nodes() const { return nodes_; }
-  const Trie& remainders(const Trie& trie) const {
+  const RemainderTrie& remainders(const Trie& trie) const {
     std::call_once(once_, [&] { remainders_ = build_remainder_trie(trie, nodes_); });
     return remainders_;
   }
@@ -26,7 +26,7 @@ class Leaving {
  private:
   std::vector<uint32_t> nodes_;
   mutable std::once_flag once_;
-  mutable Trie remainders_;
+  mutable RemainderTrie remainders_;
 };
 
 // What a state alone decides about every token, whatever lies below its frame on the stack.
@@ -43,6 +43,7 @@ struct LocalMask {
   bool walk_directly = false;
   bool returns_at_once = false;  // the state is nullable: every token may also belong to the frames below
   std::shared_ptr<const Leaving> leaving;  // null if no token leaves
+  bool inside_leaves_unlisted = false;  // leaving does not list the nodes below which all tokens are inside
 
   // fresh: out is all zeros.
   void add_inside_to(uint32_t* out, bool fresh) const;

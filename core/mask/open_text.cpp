@@ -93,6 +93,7 @@ OpenText::OpenText(Arena& arena, const Vocabulary& vocabulary, ExprId unit) {
 std::unique_ptr<LocalMask> OpenText::mask(Arena& arena, ExprId e) const {
   auto mask = std::make_unique<LocalMask>();
   mask->words = inside_;
+  mask->inside_leaves_unlisted = true;
   mask->returns_at_once = arena.state(e).nullable;
   // Nodes that lead to inside tokens only are not in the trie: whatever returns there, those tokens are allowed anyway.
   Stepper stepper(arena);
@@ -103,7 +104,7 @@ std::unique_ptr<LocalMask> OpenText::mask(Arena& arena, ExprId e) const {
       [&](uint32_t x) {
         for (uint32_t k = others_.token_begin[x]; k < others_.token_begin[x + 1]; ++k) mask->ids.push_back(others_.tokens[k]);
       },
-      {&returns, nullptr});
+      {&returns, nullptr, {}});
   for (uint32_t& x : returns) x = origin_[x];
   if (!returns.empty()) mask->leaving = std::make_shared<Leaving>(std::move(returns));
   return mask;

@@ -20,6 +20,7 @@ class Walker {
   struct Notes {
     std::vector<uint32_t>* returns = nullptr;  // nodes with children after which the lowest frame may return
     std::vector<uint32_t>* vague = nullptr;    // nodes that could not be decided without the text of a key
+    ByteSet skipped;                           // bytes not to be tried at the root
   };
 
   explicit Walker(Stepper& stepper) : stepper_(stepper) {}
@@ -35,6 +36,7 @@ class Walker {
     sets_.clear();
     next_.assign(start.begin(), start.end());
     enqueue(root, notes);
+    if (!notes.skipped.empty()) queue_[0].simple = false;
 
     const uint8_t* const byte = trie.byte.data();
     const uint16_t* const child_count = trie.child_count.data();
@@ -69,7 +71,7 @@ class Walker {
         const ByteSet viable = entry.state ? stepper_.start({entry.state->self, entry.stack_node})
                                            : stepper_.start(std::span(sets_).subspan(entry.stack_node, entry.count));
         for (uint32_t x = trie.first_child[entry.node]; x < end; ++x) {
-          if (viable.has(byte[x])) step(trie, entry, x, visit, notes);
+          if (viable.has(byte[x]) && !(at == 0 && notes.skipped.has(byte[x]))) step(trie, entry, x, visit, notes);
         }
       }
     }

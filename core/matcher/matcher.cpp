@@ -113,7 +113,10 @@ std::string Matcher::forced_bytes(size_t limit) {
   std::string out;
   if (terminated_) return out;
   Moment before = now();
+  std::vector<uint32_t> named;
   while (out.size() < limit && !is_complete()) {
+    if (compiled_->names_tokens) stepper_.special_tokens(threads_, named);
+    if (!named.empty()) break;
     // The start set is a superset: a byte counts only if it can really be read.
     int viable = 0, tried = 0;
     uint8_t byte = 0;
@@ -168,7 +171,7 @@ void Matcher::add_mask(Thread t, std::vector<Thread>& work, uint32_t* out) {
   const LocalMask* local = checked ? nullptr : &local_mask(stepper_.arena(), *compiled_->vocabulary, t.expr);
   if (!local || (local->walk_directly && has_below)) {
     vague_.clear();
-    walker_.walk(trie, {&t, 1}, [&](uint32_t x) { add_tokens(trie, x, out); }, {nullptr, &vague_});
+    walker_.walk(trie, {&t, 1}, [&](uint32_t x) { add_tokens(trie, x, out); }, {nullptr, &vague_, {}});
     add_readable(t, trie, out);
     fresh_ = false;
     return;
@@ -203,8 +206,8 @@ void Matcher::add_remainders(const Thread& t, const LocalMask& local, uint32_t* 
   stepper_.returned(t, below);
   stepper_.vague_keys = false;
   vague_.clear();
-  const Trie& trie = local.leaving->remainders(compiled_->vocabulary->trie());
-  walker_.walk(trie, below, [&](uint32_t x) { add_tokens(trie, x, out); }, {nullptr, &vague_});
+  const Trie& trie = local.leaving->remainders(compiled_->vocabulary->trie()).trie;
+  walker_.walk(trie, below, [&](uint32_t x) { add_tokens(trie, x, out); }, {nullptr, &vague_, {}});
   add_readable(t, trie, out);
 }
 

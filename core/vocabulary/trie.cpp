@@ -53,17 +53,19 @@ Trie build_trie(std::vector<std::pair<std::string_view, uint32_t>> texts) {
   return t;
 }
 
-Trie build_remainder_trie(const Trie& trie, const std::vector<uint32_t>& nodes) {
-  // Each node of the result stands for a group of nodes of `trie` reached by the same remainder.
-  std::vector<std::vector<uint32_t>> groups{nodes};
-  Trie t;
+RemainderTrie build_remainder_trie(const Trie& trie, const std::vector<uint32_t>& nodes) {
+  RemainderTrie out;
+  Trie& t = out.trie;
+  // Nodes are numbered when they are met; each stands for a range of origins.
+  out.origins = nodes;
+  out.origin_begin = {0, static_cast<uint32_t>(nodes.size())};
   t.byte.push_back(0);
   std::vector<std::pair<uint8_t, uint32_t>> children;
-  for (size_t at = 0; at < groups.size(); ++at) {
-    const std::vector<uint32_t> group = std::move(groups[at]);
+  for (size_t at = 0; at + 1 < out.origin_begin.size(); ++at) {
     t.token_begin.push_back(static_cast<uint32_t>(t.tokens.size()));
     children.clear();
-    for (const uint32_t x : group) {
+    for (uint32_t i = out.origin_begin[at]; i < out.origin_begin[at + 1]; ++i) {
+      const uint32_t x = out.origins[i];
       if (at > 0) {
         for (uint32_t k = trie.token_begin[x]; k < trie.token_begin[x + 1]; ++k) t.tokens.push_back(trie.tokens[k]);
       }
@@ -72,21 +74,20 @@ Trie build_remainder_trie(const Trie& trie, const std::vector<uint32_t>& nodes) 
       }
     }
     std::stable_sort(children.begin(), children.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    t.first_child.push_back(static_cast<uint32_t>(groups.size()));
+    t.first_child.push_back(static_cast<uint32_t>(out.origin_begin.size()) - 1);
     uint16_t count = 0;
-    for (size_t i = 0; i < children.size();) {
-      std::vector<uint32_t> next;
-      const uint8_t b = children[i].first;
-      for (; i < children.size() && children[i].first == b; ++i) next.push_back(children[i].second);
-      groups.push_back(std::move(next));
-      t.byte.push_back(b);
+    for (size_t i = 0; i < children.size(); ++i) {
+      out.origins.push_back(children[i].second);
+      if (i + 1 < children.size() && children[i + 1].first == children[i].first) continue;
+      out.origin_begin.push_back(static_cast<uint32_t>(out.origins.size()));
+      t.byte.push_back(children[i].first);
       ++count;
     }
     t.child_count.push_back(count);
   }
   t.token_begin.push_back(static_cast<uint32_t>(t.tokens.size()));
   if (t.tokens.empty()) return {};
-  return t;
+  return out;
 }
 
 }  // namespace grammask

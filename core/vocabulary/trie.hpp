@@ -31,6 +31,12 @@ struct Trie {
 Trie build_trie(std::vector<std::pair<std::string_view, uint32_t>> texts);
 
 // The trie of what remains of the tokens of `trie` below the given nodes: equal remainders are one path.
-Trie build_remainder_trie(const Trie& trie, const std::vector<uint32_t>& nodes);
+struct RemainderTrie {
+  Trie trie;
+  // The nodes of the token trie that a node stands for: origins[origin_begin[x]] to origins[origin_begin[x + 1] - 1].
+  std::vector<uint32_t> origin_begin;
+  std::vector<uint32_t> origins;
+};
+RemainderTrie build_remainder_trie(const Trie& trie, const std::vector<uint32_t>& nodes);
 
 }  // namespace grammask
