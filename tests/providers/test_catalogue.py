@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from grammask import providers
-from grammask.providers import CatalogueError, catalogue, markdown
+from grammask.providers import CatalogueError, facts, markdown, reading
 from grammask.sampling import Sampling
 
 WANTED = [
@@ -151,7 +151,7 @@ def broken(**changes: Any) -> Any:
 )
 def test_malformed_files_are_refused_with_the_place(path: str, new: Any, message: str) -> None:
     with pytest.raises(CatalogueError, match=message.replace("[", r"\[")):
-        catalogue.read("vllm", broken(**{path: new}))
+        reading.read("vllm", broken(**{path: new}))
 
 
 def test_unknown_names() -> None:
@@ -165,8 +165,8 @@ def test_staleness_is_told_by_date() -> None:
     provider = providers.load("openai")
     day = datetime.timedelta(days=1)
     assert provider.staleness(provider.compiled - day) is None
-    assert provider.staleness(provider.compiled + catalogue.STALE_AFTER) is None
-    stale = provider.staleness(provider.compiled + catalogue.STALE_AFTER + day)
+    assert provider.staleness(provider.compiled + facts.STALE_AFTER) is None
+    stale = provider.staleness(provider.compiled + facts.STALE_AFTER + day)
     assert stale is not None
     assert "181 days ago" in stale
 
@@ -186,7 +186,7 @@ def test_staleness_is_told_by_date() -> None:
     ],
 )
 def test_ranges(bounds: dict[str, Any], inside: list[float], outside: list[float], text: str) -> None:
-    parameter = catalogue.Parameter("x", "accepted", None, "x", **bounds)
+    parameter = facts.Parameter("x", "accepted", None, "x", **bounds)
     assert all(parameter.in_range(value) for value in inside)
     assert not any(parameter.in_range(value) for value in outside)
     assert parameter.range_text() == text

@@ -2,11 +2,13 @@
 
 from grammask.models.base import Message, Model, Prompt, Session
 from grammask.models.errors import ContextTooLong, MissingDependency, ModelError, ModelNotFound
+from grammask.models.fingerprint import Fingerprint, system_fingerprint
 from grammask.models.function_model import FunctionModel
 from grammask.models.loading import load_model, load_vocabulary
 
 __all__ = [
     "ContextTooLong",
+    "Fingerprint",
     "FunctionModel",
     "Message",
     "MissingDependency",
@@ -17,4 +19,5 @@ __all__ = [
     "Session",
     "load_model",
     "load_vocabulary",
+    "system_fingerprint",
 ]

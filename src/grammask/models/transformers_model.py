@@ -57,6 +57,11 @@ class TransformersModel(Model):
         return self._vocabulary
 
     @property
+    def module(self) -> Any:
+        """The torch module behind it, a ``PreTrainedModel``."""
+        return self._model
+
+    @property
     def tokenizer(self) -> Any:
         """The tokenizer of transformers."""
         return self._tokenizer

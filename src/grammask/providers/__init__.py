@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from grammask.providers.catalogue import (
+from grammask.providers.catalogue import find, load, load_all, names
+from grammask.providers.facts import (
     FEATURES,
     PARAMETERS,
     Api,
@@ -13,10 +14,7 @@ from grammask.providers.catalogue import (
     Parameter,
     Provider,
     Source,
-    find,
-    load,
-    load_all,
-    names,
+    Statement,
 )
 from grammask.providers.translation import Issue, StaleCatalogueWarning, Translation, TranslationError, translate
 
@@ -33,6 +31,7 @@ __all__ = [
     "Provider",
     "Source",
     "StaleCatalogueWarning",
+    "Statement",
     "Translation",
     "TranslationError",
     "find",

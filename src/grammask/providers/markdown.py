@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from grammask.providers.catalogue import FEATURES, PARAMETERS, Api, Feature, Parameter, Provider, load_all
+from grammask.providers.catalogue import load_all
+from grammask.providers.facts import FEATURES, PARAMETERS, Api, Feature, Parameter, Provider
 
 INTRODUCTION = """\
 # Providers

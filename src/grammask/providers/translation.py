@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Literal
 
-from grammask.providers.catalogue import Api, Parameter, Provider, Source, find
+from grammask.providers.catalogue import find
+from grammask.providers.facts import Api, Parameter, Provider, Source
 from grammask.sampling import Sampling
 from grammask.sampling.order import CUT_STAGES
 
