@@ -1,7 +1,7 @@
 """Ten thousand instances for each family of schemas: accepted to the end exactly when the jsonschema validator accepts.
 
-Half of the instances are drawn to be valid, half are such instances with one part changed. Texts hold Hebrew, Persian with
-zero-width joiners, Turkish, Chinese and emoji.
+Half of the instances are drawn to be valid, half are such instances with one part changed. Texts hold Hebrew, Persian
+with zero-width joiners, Turkish, Chinese and emoji.
 """
 
 from __future__ import annotations
