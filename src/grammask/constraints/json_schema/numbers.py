@@ -149,6 +149,7 @@ def lower(cell: NumberCell, builder: Builder) -> Expr:
         parts = [builder.union([_point(builder, x) for x in sorted(cell.only)])]
     else:
         exact = bool(cell.not_divisors or cell.never)
+        restricted = cell.low is not None or cell.high is not None or cell.divisor is not None
         parts = [
             builder.decimal(
                 minimum=None if cell.low is None else decimal_text(cell.low),
@@ -159,6 +160,9 @@ def lower(cell: NumberCell, builder: Builder) -> Expr:
                 integer=cell.divisor == 1,
                 point=not cell.plain,
                 within_reach=exact,
+                # One digit before the point of an exponent, as programs print it: digits typed are then digits that count,
+                # and a model cannot be left with "1000" where only "1000e-2" would do.
+                scientific=restricted,
             )
         ]
         for divisor in sorted(cell.not_divisors):
@@ -178,4 +182,4 @@ def lower(cell: NumberCell, builder: Builder) -> Expr:
 
 def _point(builder: Builder, x: Fraction, within_reach: bool = False) -> Expr:
     text = decimal_text(x)
-    return builder.decimal(minimum=text, maximum=text, within_reach=within_reach)
+    return builder.decimal(minimum=text, maximum=text, within_reach=within_reach, scientific=not within_reach)
