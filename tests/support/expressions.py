@@ -6,7 +6,8 @@
 ``("object", members, options)``, ``("unique", item, prefix, options)``.
 
 Members of objects are ``(keys, required, values)``: ``bytes`` for a literal key, a tuple of ``bytes`` for a family of
-so many keys; values are ``(expression, obligations)``. Options are pairs of name and value. Items of unique arrays are unions of literals that are JSON.
+so many keys; values are ``(expression, obligations)``. Items of unique arrays are unions of literals that are JSON.
+Options are pairs of name and value.
 """
 
 from __future__ import annotations
