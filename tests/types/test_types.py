@@ -140,6 +140,13 @@ def test_types_without_a_json_form(python_type: Any) -> None:
         constraint_for(python_type)
 
 
+def test_metadata_is_no_type_when_pydantic_is_loaded(accepts: Any) -> None:
+    pytest.importorskip("pydantic")
+    output = typed_output(Annotated[int, Limit(ge=0, lt=10)])
+    assert accepts(output.constraint, "9")
+    assert not accepts(output.constraint, "10")
+
+
 def test_pydantic_models(accepts: Any) -> None:
     pydantic = pytest.importorskip("pydantic")
 

@@ -109,7 +109,8 @@ def _mentioned(python_type: Any) -> Iterator[Any]:
         seen.append(part)
         yield part
         waiting += typing.get_args(part)
-        if dataclasses.is_dataclass(part) or typing.is_typeddict(part) or _is_named_tuple(part):
+        has_members = dataclasses.is_dataclass(part) or typing.is_typeddict(part) or _is_named_tuple(part)
+        if has_members and isinstance(part, type):  # the metadata of Annotated may be an instance
             waiting += _hints(part).values()
 
 
