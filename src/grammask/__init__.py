@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from grammask.constraints.json_schema import JsonSchema
     from grammask.constraints.json_value import JsonValue
     from grammask.constraints.regex import Regex
+    from grammask.constraints.special_token import SpecialToken
+    from grammask.constraints.tools import Tool, ToolCall, ToolCallError, ToolCalls, ToolFormat, tool_from_function
+    from grammask.constraints.triggered import Tag, Triggered
     from grammask.constraints.types import constraint_for, typed_output
     from grammask.decoding import InvalidValue, Result, TextStream
     from grammask.engine.compile import CompiledConstraint, Limits, compile
@@ -55,7 +58,15 @@ _HOME = {
     "Sampling": "sampling",
     "SamplingError": "sampling",
     "SamplingWarning": "sampling",
+    "SpecialToken": "constraints.special_token",
+    "Tag": "constraints.triggered",
     "Text": "constraints.algebra",
+    "Tool": "constraints.tools",
+    "ToolCall": "constraints.tools",
+    "ToolCallError": "constraints.tools",
+    "ToolCalls": "constraints.tools",
+    "ToolFormat": "constraints.tools",
+    "Triggered": "constraints.triggered",
     "TextStream": "decoding",
     "UnsatisfiableConstraint": "engine.errors",
     "UnsupportedConstraint": "engine.errors",
@@ -67,6 +78,7 @@ _HOME = {
     "load_model": "models",
     "load_vocabulary": "models",
     "sql_constraint": "constraints.grammar.sql",
+    "tool_from_function": "constraints.tools",
     "typed_output": "constraints.types",
 }
 
@@ -92,8 +104,16 @@ __all__ = [
     "Sampling",
     "SamplingError",
     "SamplingWarning",
+    "SpecialToken",
+    "Tag",
     "Text",
     "TextStream",
+    "Tool",
+    "ToolCall",
+    "ToolCallError",
+    "ToolCalls",
+    "ToolFormat",
+    "Triggered",
     "UnsatisfiableConstraint",
     "UnsupportedConstraint",
     "Vocabulary",
@@ -105,6 +125,7 @@ __all__ = [
     "load_model",
     "load_vocabulary",
     "sql_constraint",
+    "tool_from_function",
     "typed_output",
 ]
 

@@ -1,9 +1,13 @@
-"""Reading JSON and Python literals at a place in a text, with exact positions of faults."""
+"""Reading JSON and Python literals at a place in a text, with exact positions of faults.
+
+Numbers with a fraction or exponent become floats, beyond the range of floats decimals.
+"""
 
 from __future__ import annotations
 
 import ast
 import json
+import math
 import re
 import warnings
 from collections.abc import Callable
@@ -30,6 +34,11 @@ def _integer(text: str) -> int:
     return int(text) if len(text) < _LONG_INTEGER else int(Decimal(text))
 
 
+def _number(text: str) -> float | Decimal:
+    value = float(text)
+    return value if math.isfinite(value) else Decimal(text)
+
+
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) < len(pairs):
@@ -43,7 +52,9 @@ def _constant(name: str) -> Any:
     raise ValueError(f"a JSON number instead of {name}")
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_members, parse_int=_integer, parse_constant=_constant)
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_members, parse_int=_integer, parse_float=_number, parse_constant=_constant
+)
 
 
 def read_json(text: str, position: int, limit: int, fault: Fault) -> tuple[Any, int]:

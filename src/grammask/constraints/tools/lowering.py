@@ -66,7 +66,7 @@ class FormatLowering:
         self._arguments[name] = self._builder.call(arguments.lower(self._builder))
 
     def output(self, *, answers: bool, high: int | None, preamble: bool) -> Expr:
-        """Outputs without calls if ``answers``, and those with 1 to ``high`` calls (None: no limit; 0: none of these)."""
+        """Outputs without calls if ``answers``, and those with 1 to ``high`` calls (None: no limit, 0: none)."""
         builder, format = self._builder, self._format
         found = []
         if answers:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -185,11 +185,11 @@ class FormatReader:
 
     def _try(self, pieces: Pieces, position: int) -> int | None:
         """The position after the pieces; None, with nothing recorded, if they do not stand here."""
-        texts, call = len(self._texts), self._call.__dict__.copy()
+        texts, call = len(self._texts), replace(self._call)
         after: int | None = self._attempt(lambda: self._sequence(pieces, position))
         if after is None:
             del self._texts[texts:]
-            self._call.__dict__.update(call)
+            self._call = call
         return after
 
     def _finish(self, position: int) -> int:
@@ -220,8 +220,9 @@ class FormatReader:
         return self._one_call(self._sequence(self._format.separator, position))
 
     def _one_call(self, position: int) -> tuple[ToolCall, int]:
-        call = self._call = _Call(position)
+        self._call = _Call(position)
         end = self._sequence(self._format.call, position)
+        call = self._call
         fault = self._validators[call.name].fault(call.arguments)
         if fault is not None:
             offset, following = fault

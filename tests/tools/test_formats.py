@@ -1,0 +1,239 @@
+"""Shapes of real calls, format by format: the mask and the reader agree on what is a call and what is not."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import grammask
+from grammask.constraints.tools import FORMATS, ToolCallError, ToolCalls
+from support.grammars import accepts, byte_vocabulary
+from support.tools import PING, TIME, WEATHER
+
+OSLO = {"city": "Oslo"}
+
+# (format, text, the calls as (name, arguments); None for texts that are not allowed)
+ROWS: list[tuple[str, str, list[tuple[str, dict[str, Any]]] | None]] = [
+    ("hermes", "It rains.", []),
+    (
+        "hermes",
+        'Let me see.\n<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>',
+        [("get_weather", OSLO)],
+    ),
+    (
+        "hermes",
+        (
+            '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo", "days": 3}}\n</tool_call>\n'
+            '<tool_call>\n{"name": "get_time", "arguments": {"zone": "CET"}}\n</tool_call>'
+        ),
+        [("get_weather", {"city": "Oslo", "days": 3}), ("get_time", {"zone": "CET"})],
+    ),
+    ("hermes", '<tool_call>{"name":"ping","arguments":{}}</tool_call>', [("ping", {})]),
+    ("hermes", '<tool_call>\n{"name": "ping", "arguments": {"x": 1}}\n</tool_call>', None),
+    ("hermes", '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo", "days": 8}}\n</tool_call>', None),
+    ("hermes", '<tool_call>\n{"name": "rm", "arguments": {}}\n</tool_call>', None),
+    ("hermes", '<tool_call>\n{"name": "ping", "arguments": {}}\n', None),
+    ("hermes", "What does <tool_call> mean?", None),
+    ("hermes", "a < b and <tool_cal", []),
+    (
+        "qwen3_coder",
+        (
+            "<tool_call>\n<function=get_weather>\n<parameter=city>\nOslo\n</parameter>\n<parameter=days>\n3\n</parameter>\n"
+            "<parameter=metric>\ntrue\n</parameter>\n</function>\n</tool_call>"
+        ),
+        [("get_weather", {"city": "Oslo", "days": 3, "metric": True})],
+    ),
+    (
+        "qwen3_coder",
+        (
+            "<tool_call>\n<function=get_weather>\n<parameter=city>\n5\n</parameter>\n<parameter=note>\nnull\n</parameter>\n"
+            "</function>\n</tool_call>"
+        ),
+        [("get_weather", {"city": "5", "note": None})],
+    ),
+    (
+        "qwen3_coder",
+        (
+            '<tool_call>\n<function=get_weather>\n<parameter=city>\nx\n</parameter>\n<parameter=note>\n"null"\n</parameter>\n'
+            "</function>\n</tool_call>"
+        ),
+        [("get_weather", {"city": "x", "note": "null"})],
+    ),
+    ("qwen3_coder", "<tool_call>\n<function=ping>\n</function>\n</tool_call>", [("ping", {})]),
+    (
+        "qwen3_coder",
+        (
+            "<tool_call>\n<function=get_time>\n<parameter=zone>\nCET\n</parameter>\n<parameter=extra>\n7 up\n"
+            "</parameter>\n</function>\n</tool_call>"
+        ),
+        [("get_time", {"zone": "CET", "extra": "7 up"})],
+    ),
+    (
+        "qwen3_coder",
+        (
+            "<tool_call>\n<function=get_weather>\n<parameter=city>\nx\n</parameter>\n<parameter=metric>\nyes\n</parameter>\n"
+            "</function>\n</tool_call>"
+        ),
+        None,
+    ),
+    (
+        "qwen3_coder",
+        (
+            "<tool_call>\n<function=get_weather>\n<parameter=city>\nx\n</parameter>\n<parameter=city>\ny\n</parameter>\n"
+            "</function>\n</tool_call>"
+        ),
+        None,
+    ),
+    ("qwen3_coder", "<tool_call>\n<function=get_weather>\n</function>\n</tool_call>", None),
+    (
+        "glm4_5",
+        "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Oslo</arg_value>\n</tool_call>",
+        [("get_weather", OSLO)],
+    ),
+    ("glm4_5", "<tool_call>get_weather\n<arg_key>town</arg_key>\n<arg_value>Oslo</arg_value>\n</tool_call>", None),
+    ("llama3_json", '{"name": "get_weather", "parameters": {"city": "Oslo"}}', [("get_weather", OSLO)]),
+    ("llama3_json", '<|python_tag|>{"name": "ping", "parameters": {}}<|eom_id|>', [("ping", {})]),
+    (
+        "llama3_json",
+        '{"name": "ping", "parameters": {}}; {"name": "ping", "parameters": {}}',
+        [("ping", {}), ("ping", {})],
+    ),
+    ("llama3_json", '{"answer": 42}', []),
+    ("llama3_json", 'A call looks like {"name": "ping", "parameters": {}}', []),
+    ("llama3_json", '{"name": "pong", "parameters": {}}', None),
+    (
+        "llama3_pythonic",
+        "[get_weather(city='Oslo', days=2), get_time(zone=\"CET\")]",
+        [("get_weather", {"city": "Oslo", "days": 2}), ("get_time", {"zone": "CET"})],
+    ),
+    (
+        "llama3_pythonic",
+        '[get_weather(city="it\'s", metric=True, tags=["a", \'b"\'.strip()])]',
+        None,
+    ),
+    (
+        "llama3_pythonic",
+        '[get_weather(city="it\'s", metric=True, tags=["a", "b"], note=None)]',
+        [("get_weather", {"city": "it's", "metric": True, "tags": ["a", "b"], "note": None})],
+    ),
+    ("llama3_pythonic", "[ping()]", [("ping", {})]),
+    ("llama3_pythonic", "[1, 2, 3]", []),
+    ("llama3_pythonic", '[get_weather("Oslo")]', None),
+    ("llama3_pythonic", '[get_weather(city="Oslo", metric=true)]', None),
+    (
+        "mistral",
+        '[TOOL_CALLS] [{"name": "get_weather", "arguments": {"city": "Oslo"}}, {"name": "ping", "arguments": {}}]',
+        [("get_weather", OSLO), ("ping", {})],
+    ),
+    ("mistral", '[TOOL_CALLS] {"name": "ping", "arguments": {}}', None),
+    ("mistral_v11", '[TOOL_CALLS]get_weather[ARGS]{"city": "Oslo"}', [("get_weather", OSLO)]),
+    ("mistral_v11", "[TOOL_CALLS]ping{}[TOOL_CALLS]ping[CALL_ID]Ab3dE6gH9[ARGS]{}", [("ping", {}), ("ping", {})]),
+    ("mistral_v11", "[TOOL_CALLS]ping[CALL_ID]short[ARGS]{}", None),
+    (
+        "deepseek_v3",
+        (
+            "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather\n```json\n"
+            '{"city": "Oslo"}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>'
+        ),
+        [("get_weather", OSLO)],
+    ),
+    (
+        "deepseek_v3_1",
+        (
+            '<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>{"city": "Oslo"}<｜tool▁call▁end｜>'
+            "<｜tool▁calls▁end｜>"
+        ),
+        [("get_weather", OSLO)],
+    ),
+    ("deepseek_v3_1", "<｜tool▁call▁begin｜>ping<｜tool▁sep｜>{}<｜tool▁call▁end｜>", None),
+    ("harmony", "<|channel|>final<|message|>It rains.", []),
+    (
+        "harmony",
+        (
+            "<|channel|>analysis<|message|>Need weather.<|end|><|start|>assistant<|channel|>commentary "
+            'to=functions.get_weather <|constrain|>json<|message|>{"city":"Oslo"}<|call|>'
+        ),
+        [("get_weather", OSLO)],
+    ),
+    ("harmony", "<|channel|>commentary to=functions.ping<|message|>{}", [("ping", {})]),
+    ("harmony", "It rains.", None),
+    ("harmony", '<|channel|>commentary to=functions.ping<|message|>{"a":1}<|call|>', None),
+    ("functionary", 'Sure. <function=get_weather>{"city": "Oslo"}</function>', [("get_weather", OSLO)]),
+    ("functionary", '<function=get_weather>{"city": "Oslo"}', None),
+    (
+        "kimi_k2",
+        (
+            "<|tool_calls_section_begin|><|tool_call_begin|>functions.ping:7<|tool_call_argument_begin|>{}<|tool_call_end|>"
+            "<|tool_calls_section_end|>"
+        ),
+        [("ping", {})],
+    ),
+    (
+        "kimi_k2",
+        (
+            "<|tool_calls_section_begin|><|tool_call_begin|>functions.ping:07<|tool_call_argument_begin|>{}"
+            "<|tool_call_end|><|tool_calls_section_end|>"
+        ),
+        None,
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def compiled() -> dict[str, tuple[ToolCalls, grammask.CompiledConstraint]]:
+    vocabulary = byte_vocabulary()
+    calls = {name: ToolCalls([WEATHER, TIME, PING], name) for name in FORMATS}
+    return {name: (constraint, grammask.compile(constraint, vocabulary)) for name, constraint in calls.items()}
+
+
+@pytest.mark.parametrize(("format", "text", "expected"), ROWS)
+def test_rows(compiled: Any, format: str, text: str, expected: Any) -> None:
+    calls, ready = compiled[format]
+    assert accepts(ready, text) == (expected is not None)
+    if expected is None:
+        with pytest.raises(ToolCallError) as caught:
+            calls.parse(text)
+        assert 0 <= caught.value.position <= len(text)
+    else:
+        assert [(call.name, call.arguments) for call in calls.parse(text)] == expected
+
+
+def test_every_format_has_rows() -> None:
+    for name in FORMATS:
+        assert {expected is None for format, _, expected in ROWS if format == name} >= {False}, name
+
+
+# RAW stands for the value as it is, JSON for its JSON text (which is its Python text as well).
+WRITTEN = {
+    "hermes": '<tool_call>\n{"name": "get_weather", "arguments": {"city": JSON}}\n</tool_call>',
+    "qwen3_coder": (
+        "<tool_call>\n<function=get_weather>\n<parameter=city>\nRAW\n</parameter>\n</function>\n</tool_call>"
+    ),
+    "llama3_pythonic": "[get_weather(city=JSON)]",
+    "mistral": '[TOOL_CALLS][{"name":"get_weather","arguments":{"city":JSON}}]',
+    "kimi_k2": (
+        "<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0"
+        '<|tool_call_argument_begin|>{"city":JSON}<|tool_call_end|><|tool_calls_section_end|>'
+    ),
+}
+VALUES = ["", "\n", "</parameter>", "x</parameter>\n", "it's", 'say "hi"', "'\"", "\\", "\\n", "😀\u2028é", "a\tb"]
+VALUES += ["<tool_call>", "</tool_call>", "[TOOL_CALLS]", "<|tool_call_end|>", "{", "null", "</function>", " x "]
+
+
+@pytest.mark.parametrize("format", WRITTEN)
+@pytest.mark.parametrize("value", VALUES)
+def test_adversarial_values_come_back_as_they_went_in(compiled: Any, format: str, value: str) -> None:
+    calls, ready = compiled[format]
+    text = WRITTEN[format].replace("RAW", value).replace("JSON", json.dumps(value, ensure_ascii=False))
+    assert accepts(ready, text)
+    assert calls.parse(text)[0].arguments == {"city": value}
+
+
+def test_a_raw_value_cannot_hold_its_closing_marker(compiled: Any) -> None:
+    calls, ready = compiled["qwen3_coder"]
+    text = WRITTEN["qwen3_coder"].replace("RAW", "a\n</parameter>\nb")
+    assert not accepts(ready, text)
+    with pytest.raises(ToolCallError, match="line 6, column 1: expected '<parameter=' or '</function>', found"):
+        calls.parse(text)
