@@ -238,7 +238,7 @@ def test_seeds() -> None:
 
 
 def test_sums_in_each_order() -> None:
-    """One, then many numbers too small to move it one by one: from the left they are lost, from the right they count."""
+    """One, then many numbers too small to move it: from the left they are lost, from the right they count."""
     numbers = np.array([1.0] + [2.0**-25] * 2**12, dtype=np.float32)
     sums = {name: add(numbers) for name, add in summation.ORDERS.items()}
     assert sums["from the left"] == sums["descending"] == 1.0

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grammask.lab.experiment import CONTINUED, Counter, Decoded, Options, decode, setup_of
+from grammask.lab.experiment import Counter, Decoded, Options, asked, decode, setup_of
 from grammask.lab.report import Plot, Result, Series, Table, mean, percent
 from grammask.sampling import Sampling
 
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from grammask.models import Model
 
 STEPS = 96
+REQUEST = "Write a poem about the sea."
+BEGINNING = "The cat sat on the mat. The dog"
+"""Continued as plain text."""
 N = 4
 
 PENALTIES: dict[str, dict[str, float | int]] = {
@@ -57,10 +60,10 @@ class DegenerationResult(Result):
     NAME = "degeneration"
     TITLE = "Greedy degeneration and penalties"
     METHOD = (
-        "Beginnings of plain text are continued greedily, with end-of-text excluded. A 4-gram is repeated if the same "
-        "four tokens stood earlier in the output. A decision is changed where the penalized choice is not the most "
-        "likely token of the model on that very text. Frequency and presence count the output, repetition, DRY and "
-        "the ban on n-grams prompt and output."
+        "A request is answered and the beginning of a text continued, greedily and with end-of-text excluded. A 4-gram "
+        "is repeated if the same four tokens stood earlier in the output. A decision is changed where the penalized "
+        "choice is not the most likely token of the model on that very text. Frequency and presence count the output, "
+        "repetition, DRY and the ban on n-grams prompt and output."
     )
 
     outcomes: tuple[Outcome, ...]
@@ -91,7 +94,7 @@ class DegenerationResult(Result):
     def tables(self) -> list[Table]:
         return [
             Table(
-                f"Greedy decoding, {self.setup.steps} tokens, {len(CONTINUED)} beginnings",
+                f"Greedy decoding, two texts of {self.setup.steps} tokens",
                 ("penalty", "repeated 4-grams", "first after", "decisions changed", "log-probability"),
                 tuple(
                     (o.penalty, percent(o.repeated), o.first_repeat, percent(o.changed), o.logprob)
@@ -115,11 +118,12 @@ RESULT = DegenerationResult
 def run(model: Model, options: Options = Options()) -> DegenerationResult:  # noqa: B008 - immutable
     """Continues each beginning with each penalty."""
     steps = options.steps or STEPS
-    counter = Counter(options.progress, steps * len(CONTINUED) * len(PENALTIES))
+    prompts = (asked(model, REQUEST), BEGINNING)
+    counter = Counter(options.progress, steps * len(prompts) * len(PENALTIES))
     outcomes = []
     for name, settings in PENALTIES.items():
         sampling = Sampling(temperature=0, min_tokens=steps, **settings)  # type: ignore[arg-type]
-        outputs = [decode(model, prompt, sampling, steps, seed=options.seed, counter=counter) for prompt in CONTINUED]
+        outputs = [decode(model, prompt, sampling, steps, seed=options.seed, counter=counter) for prompt in prompts]
         outcomes.append(_outcome(name, outputs, model))
     return DegenerationResult(setup_of(model, steps, options.seed), tuple(outcomes))
 

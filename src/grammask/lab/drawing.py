@@ -40,6 +40,7 @@ def draw(plot: Plot, image_format: Format) -> bytes:
             for series in plot.series:
                 marker = "." if len(series.x) < 30 else ""
                 axes.plot([float(x) for x in series.x], series.y, marker=marker, label=series.name)
+        axes.set_axisbelow(True)
         axes.set_title(plot.title)
         axes.set_xlabel(plot.x_label)
         axes.set_ylabel(plot.y_label)

@@ -99,11 +99,6 @@ OPEN = (
     "Describe a walk through an autumn forest.",
     "What would you cook for a rainy evening, and why?",
 )
-CONTINUED = (
-    "The most important thing that I have learned about the sea is",
-    "Once upon a time, in a small village by a river, there lived",
-)
-"""Beginnings of plain text, which small models continue into loops."""
 
 
 def asked(model: Model, text: str) -> Prompt:
@@ -146,10 +141,13 @@ def decode(
     return decoded
 
 
-def answers(model: Model, prompts: Sequence[str], steps: int, seed: int, counter: Counter) -> list[Decoded]:
-    """Outputs drawn from the model's own distribution, one per prompt."""
+def answers(
+    model: Model, prompts: Sequence[str], steps: int, seed: int, counter: Counter, *, temperature: float = 1.0
+) -> list[Decoded]:
+    """One output per prompt, by default drawn from the model's own distribution."""
+    sampling = Sampling(temperature=temperature)
     return [
-        decode(model, asked(model, prompt), Sampling(), steps, seed=seed, request=number, counter=counter)
+        decode(model, asked(model, prompt), sampling, steps, seed=seed, request=number, counter=counter)
         for number, prompt in enumerate(prompts)
     ]
 

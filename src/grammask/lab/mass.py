@@ -66,8 +66,8 @@ class MassResult(Result):
                 f"({percent(forty.low)} at the lower decile): how much it cuts depends on the step."
             ),
             (
-                f"top_p 0.9 keeps between {ninety.least:.0f} and {ninety.most:,.0f} tokens, median {ninety.median:.0f}: "
-                f"the mass is fixed, not the number."
+                f"top_p 0.9 keeps between {ninety.least:.0f} and {ninety.most:,.0f} tokens, median "
+                f"{ninety.median:.0f}: the mass is fixed, not the number."
             ),
         ]
 

@@ -57,9 +57,9 @@ class NucleusResult(Result):
     NAME = "nucleus"
     TITLE = "How large a nucleus is"
     METHOD = (
-        "Answers are drawn from the model's own distribution, to questions that have one answer and to requests that "
-        "have many. At each step, the logits are divided by the temperature, and the tokens that a cut would keep are "
-        "counted. A fixed top_k that kept the same share would have to be as large as the nucleus."
+        "Questions that have one answer and requests that have many are answered greedily. At each step, the logits "
+        "are divided by the temperature, and the tokens that a cut would keep are counted. A fixed top_k that kept the "
+        "same share would have to be as large as the nucleus."
     )
 
     sizes: tuple[Sizes, ...]
@@ -111,12 +111,12 @@ RESULT = NucleusResult
 
 
 def run(model: Model, options: Options = Options()) -> NucleusResult:  # noqa: B008 - immutable
-    """Draws the answers and counts."""
+    """Writes the answers and counts."""
     steps = options.steps or STEPS
     counter = Counter(options.progress, steps * (len(FACTUAL) + len(OPEN)))
     sizes: list[Sizes] = []
     for kind, prompts in (("factual", FACTUAL), ("open", OPEN)):
-        sorted_rows = descending(rows_of(answers(model, prompts, steps, options.seed, counter)))
+        sorted_rows = descending(rows_of(answers(model, prompts, steps, options.seed, counter, temperature=0)))
         for top_p in TOP_P:
             for temperature in TEMPERATURES:
                 counts = nucleus_sizes(sorted_rows, temperature, top_p)
