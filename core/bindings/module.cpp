@@ -64,8 +64,8 @@ nb::list to_list(const std::vector<T>& values) {
 void check_words(size_t got, const Matcher& m) {
   const size_t want = m.compiled().vocabulary->words();
   if (got != want) {
-    throw std::invalid_argument("the mask has " + std::to_string(got) + " words; this vocabulary needs " + std::to_string(want) +
-                                ", one int32 for every 32 tokens");
+    throw std::invalid_argument("the mask has " + std::to_string(got) + " words; this vocabulary needs " +
+                                std::to_string(want) + ", one int32 for every 32 tokens");
   }
 }
 
@@ -78,7 +78,8 @@ nb::object allowed_token_ids(Matcher& m) {
   nb::capsule owner(ids, [](void* p) noexcept { delete[] static_cast<int32_t*>(p); });
   size_t i = 0;
   for (size_t k = 0; k < words.size(); ++k) {
-    for (uint32_t w = words[k]; w; w &= w - 1) ids[i++] = static_cast<int32_t>(k * 32 + static_cast<size_t>(std::countr_zero(w)));
+    for (uint32_t w = words[k]; w; w &= w - 1)
+      ids[i++] = static_cast<int32_t>(k * 32 + static_cast<size_t>(std::countr_zero(w)));
   }
   return nb::cast(nb::ndarray<nb::numpy, int32_t, nb::ndim<1>>(ids, {n}, owner));
 }
@@ -93,14 +94,17 @@ NB_MODULE(_core, m) {
       .def(nb::new_(&make_vocabulary), "tokens"_a, "eos_token_ids"_a, "size"_a)
       .def_prop_ro("size", &Vocabulary::size)
       .def_prop_ro("eos_token_ids", [](const Vocabulary& v) { return to_list(v.eos_token_ids()); })
-      .def("token_bytes",
-           [](const Vocabulary& v, int64_t id) -> nb::object {
-             const auto t = v.token(token_id(id));
-             return t ? nb::object(to_bytes(*t)) : nb::none();
-           },
-           "token_id"_a)
-      .def("tokenize_greedy",
-           [](const Vocabulary& v, const nb::bytes& text) { return to_list(v.tokenize_greedy(view(text), false)); }, "text"_a)
+      .def(
+          "token_bytes",
+          [](const Vocabulary& v, int64_t id) -> nb::object {
+            const auto t = v.token(token_id(id));
+            return t ? nb::object(to_bytes(*t)) : nb::none();
+          },
+          "token_id"_a)
+      .def(
+          "tokenize_greedy",
+          [](const Vocabulary& v, const nb::bytes& text) { return to_list(v.tokenize_greedy(view(text), false)); },
+          "text"_a)
       .def_prop_rw("cache_budget", &Vocabulary::arena_budget, &Vocabulary::set_arena_budget)
       .def("memory_bytes", [](Vocabulary& v) {
         nb::dict d;
@@ -116,7 +120,9 @@ NB_MODULE(_core, m) {
 
   nb::class_<Compiled>(m, "Compiled", "A constraint compiled for a vocabulary: immutable, shareable between threads.")
       .def_prop_ro("vocabulary", [](const Compiled& c) { return c.vocabulary; })
-      .def("matcher", [](std::shared_ptr<Compiled> c) { return new Matcher(std::move(c)); }, nb::rv_policy::take_ownership)
+      .def(
+          "matcher", [](std::shared_ptr<Compiled> c) { return new Matcher(std::move(c)); },
+          nb::rv_policy::take_ownership)
       .def("memory_bytes", [](const Compiled& c) {
         nb::dict d;
         const std::lock_guard lock(c.arena->mutex());
@@ -129,28 +135,37 @@ NB_MODULE(_core, m) {
 
   nb::class_<Matcher>(m, "Matcher",
                       "The position of one sequence inside a compiled constraint. Used by one thread at a time.")
-      .def("fill_mask",
-           [](Matcher& self, MaskArray out) {
-             check_words(out.shape(0), self);
-             self.fill_mask(reinterpret_cast<uint32_t*>(out.data()));
-           },
-           "out"_a)
+      .def(
+          "fill_mask",
+          [](Matcher& self, MaskArray out) {
+            check_words(out.shape(0), self);
+            self.fill_mask(reinterpret_cast<uint32_t*>(out.data()));
+          },
+          "out"_a.noconvert())
       .def("allowed_token_ids", &allowed_token_ids)
-      .def("accept", [](Matcher& self, int64_t id) { return self.accept(token_id(id)); }, "token_id"_a)
-      .def("accept_bytes", [](Matcher& self, const nb::bytes& data) { return self.accept_bytes(view(data)); }, "data"_a)
-      .def("matched_prefix", [](Matcher& self, const nb::bytes& data) { return self.matched_prefix(view(data)); }, "data"_a)
+      .def(
+          "accept", [](Matcher& self, int64_t id) { return self.accept(token_id(id)); }, "token_id"_a)
+      .def(
+          "accept_bytes", [](Matcher& self, const nb::bytes& data) { return self.accept_bytes(view(data)); }, "data"_a)
+      .def(
+          "matched_prefix", [](Matcher& self, const nb::bytes& data) { return self.matched_prefix(view(data)); },
+          "data"_a)
       .def("next_bytes", [](Matcher& self) { return to_bytes(self.next_bytes()); })
-      .def("rollback",
-           [](Matcher& self, int64_t n) {
-             if (n < 0) throw std::out_of_range("rollback of a negative number of tokens");
-             self.rollback(static_cast<size_t>(n));
-           },
-           "n_tokens"_a)
-      .def("forced_bytes", [](Matcher& self, size_t limit) { return to_bytes(self.forced_bytes(limit)); }, "limit"_a = 65536)
+      .def(
+          "rollback",
+          [](Matcher& self, int64_t n) {
+            if (n < 0) throw std::out_of_range("rollback of a negative number of tokens");
+            self.rollback(static_cast<size_t>(n));
+          },
+          "n_tokens"_a)
+      .def(
+          "forced_bytes", [](Matcher& self, size_t limit) { return to_bytes(self.forced_bytes(limit)); },
+          "limit"_a = 65536)
       .def("forced_tokens", [](Matcher& self) { return to_list(self.forced_tokens()); })
       .def_prop_ro("is_complete", &Matcher::is_complete)
       .def_prop_ro("is_terminated", &Matcher::is_terminated)
-      .def("copy", [](const Matcher& self) { return new Matcher(self); }, nb::rv_policy::take_ownership)
+      .def(
+          "copy", [](const Matcher& self) { return new Matcher(self); }, nb::rv_policy::take_ownership)
       .def("stack", &Matcher::stack)
       .def("memory_bytes", &Matcher::memory_bytes);
 
@@ -158,7 +173,10 @@ NB_MODULE(_core, m) {
       "fill_masks",
       [](nb::sequence matchers, MaskBatch out, std::optional<int> threads) {
         std::vector<Matcher*> list;
-        for (nb::handle h : matchers) list.push_back(nb::cast<Matcher*>(h));
+        for (nb::handle h : matchers) {
+          if (!nb::isinstance<Matcher>(h)) throw nb::type_error("matchers holds something other than a Matcher");
+          list.push_back(nb::cast<Matcher*>(h));
+        }
         if (list.size() != out.shape(0)) throw std::invalid_argument("out needs one row for each matcher");
         for (size_t i = 0; i < list.size(); ++i) {
           check_words(out.shape(1), *list[i]);
@@ -169,7 +187,7 @@ NB_MODULE(_core, m) {
         const nb::gil_scoped_release release;
         fill_masks(list, reinterpret_cast<uint32_t*>(out.data()), out.shape(1), threads.value_or(0));
       },
-      "matchers"_a, "out"_a, "threads"_a = nb::none());
+      "matchers"_a, "out"_a.noconvert(), "threads"_a = nb::none());
 }
 
 }  // namespace grammask

@@ -30,8 +30,9 @@ ExprId Arena::object(ObjectSpec spec) {
   auto frame = std::make_unique<ObjectFrame>(pool_, static_cast<uint32_t>(frames_.size()), std::move(spec),
                                              [this](ExprId e) { return open_ended(e); });
   if (!frame->possible()) return ExprPool::kEmptyId;
+  const uint32_t depth = frame->depth();
   frames_.push_back(std::move(frame));
-  return pool_.frame(static_cast<uint32_t>(frames_.size() - 1), ObjectFrame::kStart);
+  return pool_.frame(static_cast<uint32_t>(frames_.size() - 1), ObjectFrame::kStart, depth);
 }
 
 ExprId Arena::unique_array(UniqueArraySpec spec) {
@@ -39,7 +40,7 @@ ExprId Arena::unique_array(UniqueArraySpec spec) {
   UniqueArrayFrame& made = *frame;
   frames_.push_back(std::move(frame));
   const auto index = static_cast<uint32_t>(frames_.size() - 1);
-  return made.possible() ? pool_.frame(index, UniqueArrayFrame::kStart) : ExprPool::kEmptyId;
+  return made.possible() ? pool_.frame(index, UniqueArrayFrame::kStart, made.depth()) : ExprPool::kEmptyId;
 }
 
 ExprId Arena::inlined(ExprId e, bool& final, int rules) {
@@ -57,7 +58,8 @@ ExprId Arena::inlined(ExprId e, bool& final, int rules) {
     case Kind::kRepeat: return pool_.repeat(inlined(n.a, final, rules), n.b, n.c);
     case Kind::kConcat: {
       ExprId x = e;
-      for (; pool_.node(x).kind == Kind::kConcat; x = pool_.node(x).b) parts.push_back(inlined(pool_.node(x).a, final, rules));
+      for (; pool_.node(x).kind == Kind::kConcat; x = pool_.node(x).b)
+        parts.push_back(inlined(pool_.node(x).a, final, rules));
       parts.push_back(inlined(x, final, rules));
       return pool_.concat(parts);
     }
@@ -68,7 +70,8 @@ ExprId Arena::inlined(ExprId e, bool& final, int rules) {
       const auto* frame = dynamic_cast<const ObjectFrame*>(frames_[n.a].get());
       if (!frame || has_real_families(*frame)) return e;
       ObjectSpec spec = frame->spec();
-      for (ExprId* between : {&spec.open, &spec.colon, &spec.comma, &spec.close}) *between = inlined(*between, final, rules);
+      for (ExprId* between : {&spec.open, &spec.colon, &spec.comma, &spec.close})
+        *between = inlined(*between, final, rules);
       for (ObjectMember& m : spec.members) {
         for (auto& v : m.values) {
           v.value = inlined(v.value, final, rules);
@@ -92,7 +95,13 @@ bool Arena::has_real_letters(ExprId e) {
   const Expr& n = pool_.node(e);
   std::vector<ExprId> parts;
   switch (n.kind) {
-    case Kind::kConcat: return has_real_letters(n.a) || has_real_letters(n.b);
+    case Kind::kConcat: {
+      ExprId x = e;
+      for (; pool_.node(x).kind == Kind::kConcat; x = pool_.node(x).b) {
+        if (has_real_letters(pool_.node(x).a)) return true;
+      }
+      return has_real_letters(x);
+    }
     case Kind::kRepeat:
     case Kind::kComplement: return has_real_letters(n.a);
     case Kind::kUnion:
@@ -224,7 +233,8 @@ bool Arena::productive(ExprId e, std::unordered_map<ExprId, bool>& memo) {
     case Kind::kConcat: {
       result = true;
       ExprId x = e;
-      for (; result && pool_.node(x).kind == Kind::kConcat; x = pool_.node(x).b) result = productive(pool_.node(x).a, memo);
+      for (; result && pool_.node(x).kind == Kind::kConcat; x = pool_.node(x).b)
+        result = productive(pool_.node(x).a, memo);
       result = result && productive(x, memo);
       break;
     }
@@ -272,7 +282,8 @@ ExprId Arena::rewrite(ExprId e, std::unordered_map<ExprId, ExprId>& memo,
     case Kind::kRepeat: result = pool_.repeat(rewrite(n.a, memo, pending), n.b, n.c); break;
     case Kind::kConcat: {
       ExprId x = e;
-      for (; pool_.node(x).kind == Kind::kConcat; x = pool_.node(x).b) parts.push_back(rewrite(pool_.node(x).a, memo, pending));
+      for (; pool_.node(x).kind == Kind::kConcat; x = pool_.node(x).b)
+        parts.push_back(rewrite(pool_.node(x).a, memo, pending));
       parts.push_back(rewrite(x, memo, pending));
       result = pool_.concat(parts);
       break;

@@ -105,11 +105,6 @@ class Arena final : public FrameExpander {
   void set_memo(std::string key, ExprId e) { memo_[std::move(key)] = e; }
   // A character class, built once for each (ranges, spelling).
   ExprId characters(const CodePointRanges& ranges, Spelling spelling);
-  template <typename MakeFrame>
-  ExprId add_frame(MakeFrame&& make) {
-    frames_.push_back(make(static_cast<uint32_t>(frames_.size())));
-    return pool_.frame(static_cast<uint32_t>(frames_.size() - 1), 0);
-  }
   Frame& frame(uint32_t index) { return *frames_[index]; }
 
   // Settles the rules reachable from root and returns an equivalent root without unproductive ones: kEmptyId if the
@@ -152,7 +147,8 @@ class Arena final : public FrameExpander {
   ByteSet start_bytes(ExprId e);
   void collect_rules(ExprId e, std::vector<uint32_t>& rules);
   bool productive(ExprId e, std::unordered_map<ExprId, bool>& memo);
-  ExprId rewrite(ExprId e, std::unordered_map<ExprId, ExprId>& memo, std::vector<std::pair<uint32_t, uint32_t>>& pending);
+  ExprId rewrite(ExprId e, std::unordered_map<ExprId, ExprId>& memo,
+                 std::vector<std::pair<uint32_t, uint32_t>>& pending);
 
   std::recursive_mutex mutex_;
   ExprPool pool_;

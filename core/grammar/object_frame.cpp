@@ -37,7 +37,8 @@ ObjectFrame::ObjectFrame(ExprPool& pool, uint32_t index, ObjectSpec spec, std::f
   }
   for (const auto& [i, js] : spec_.dependencies) {
     for (const uint32_t j : js) {
-      if (i >= spec_.members.size() || j >= spec_.members.size() || spec_.members[i].family || spec_.members[j].family) {
+      if (i >= spec_.members.size() || j >= spec_.members.size() || spec_.members[i].family ||
+          spec_.members[j].family) {
         throw std::invalid_argument("dependencies must name literal members");
       }
     }
@@ -51,11 +52,15 @@ ObjectFrame::ObjectFrame(ExprPool& pool, uint32_t index, ObjectSpec spec, std::f
   }
   for (ObjectMember& m : spec_.members) {
     std::erase_if(m.values, [&](const ObjectMember::Value& v) { return !pool_.alive(v.value); });
+    for (const ObjectMember::Value& v : m.values) depth_ = std::max<uint32_t>(depth_, pool_.node(v.value).depth);
     for (ObjectMember::Value& v : m.values) v.fulfils &= (1ull << spec_.obligations) - 1;
     if (m.family) m.required = false;
     if (pool_.has(m.key, ExprPool::kLetters)) throw std::invalid_argument("object keys must not contain calls");
     const bool bounded = spec_.min_members > 0 || spec_.obligations > 0;
-    family_size_.push_back(!m.family ? 1 : m.key == ExprPool::kEmptyId ? 0 : bounded ? pool_.count_words(m.key, kMany) : kMany);
+    family_size_.push_back(!m.family                     ? 1
+                           : m.key == ExprPool::kEmptyId ? 0
+                           : bounded                     ? pool_.count_words(m.key, kMany)
+                                                         : kMany);
     if (m.family && m.key != ExprPool::kEmptyId && !pool_.alive(m.key)) family_size_.back() = 0;
   }
   tracks_seen_ = !spec_.ordered || !spec_.dependencies.empty();
@@ -254,7 +259,7 @@ ExprId ObjectFrame::value_then(const State& s, uint32_t i, const std::optional<s
       }
     }
     if (!simple_ && !completable(t, text && !*text ? i : kNoFamily)) continue;
-    options.push_back(pool_.concat(v.value, pool_.frame(index_, intern(std::move(t)))));
+    options.push_back(pool_.concat(v.value, pool_.frame(index_, intern(std::move(t)), depth_)));
   }
   if (options.empty()) return ExprPool::kEmptyId;
   return pool_.concat(spec_.colon, pool_.unite(options));
@@ -279,9 +284,8 @@ ExprId ObjectFrame::members(const State& s) {
     const ObjectMember& m = spec_.members[i];
     if (!m.family || m.values.empty() || family_size_[i] == 0) continue;
     if (family_size_[i] < kMany && texts_.count(s.texts, i) >= family_size_[i]) continue;
-    const bool useful = simple_ || std::any_of(m.values.begin(), m.values.end(), [&](const auto& v) {
-                          return completable(after(s, i, v.fulfils), i);
-                        });
+    const bool useful = simple_ || std::any_of(m.values.begin(), m.values.end(),
+                                               [&](const auto& v) { return completable(after(s, i, v.fulfils), i); });
     if (!useful) continue;
     State at = s;
     const uint32_t id = intern(std::move(at));
@@ -295,7 +299,7 @@ ExprId ObjectFrame::expand(uint32_t id) {
   if (s.phase == Phase::kStart) {
     State t = s;
     t.phase = Phase::kFirst;
-    return pool_.concat(spec_.open, pool_.frame(index_, intern(std::move(t))));
+    return pool_.concat(spec_.open, pool_.frame(index_, intern(std::move(t)), depth_));
   }
   if (s.vague) {
     // Whether a family has a key left may depend on the one that is not known.

@@ -54,6 +54,7 @@ class ObjectFrame final : public Frame {
   bool possible() const { return possible_; }
   bool possible_if(const std::function<bool(ExprId)>& productive) const;
   const ObjectSpec& spec() const { return spec_; }
+  uint32_t depth() const { return depth_; }  // of the deepest value
 
   ExprId expand(uint32_t state) override;
   ExprId key_body(uint32_t state, uint32_t family) override;
@@ -90,10 +91,12 @@ class ObjectFrame final : public Frame {
   const uint32_t index_;
   ObjectSpec spec_;
   std::function<bool(ExprId)> open_ended_;
+  uint32_t depth_ = 0;
   bool tracks_seen_ = false;
   bool simple_ = false;  // only required keys restrict completion
   bool possible_ = false;
-  std::vector<uint32_t> next_required_;   // ordered: first required literal at or after a position, members.size() if none
+  std::vector<uint32_t>
+      next_required_;   // ordered: first required literal at or after a position, members.size() if none
   std::vector<uint64_t> family_size_;     // words of each family, clipped
   TextList texts_;
   std::vector<State> states_;

@@ -12,6 +12,7 @@ namespace grammask {
 UniqueArrayFrame::UniqueArrayFrame(Arena& arena, uint32_t index, UniqueArraySpec spec)
     : arena_(arena), pool_(arena.pool()), index_(index), spec_(std::move(spec)), values_(arena.pool()) {
   bodies_.assign(spec_.prefix.size() + 1, 0);
+  for (uint32_t i = 0; i < bodies_.size(); ++i) depth_ = std::max<uint32_t>(depth_, pool_.node(item_of(i)).depth);
   states_.push_back({});
 }
 
@@ -105,7 +106,8 @@ bool UniqueArrayFrame::completable(uint32_t count, uint32_t values, const std::s
     }
     positions.push_back(i);
     for (const Value& v : family.values) {
-      if (!values_.has(values, v.canonical) && !(also && *also == v.canonical)) number.try_emplace(v.canonical, number.size());
+      if (!values_.has(values, v.canonical) && !(also && *also == v.canonical))
+        number.try_emplace(v.canonical, number.size());
     }
     if (i >= spec_.prefix.size() && spec_.min_items - i > number.size()) return false;
   }
@@ -161,7 +163,7 @@ ExprId UniqueArrayFrame::expand(uint32_t id) {
   if (s.phase == Phase::kStart) {
     State t = s;
     t.phase = Phase::kFirst;
-    return pool_.concat(spec_.open, pool_.frame(index_, intern(t)));
+    return pool_.concat(spec_.open, pool_.frame(index_, intern(t), depth_));
   }
   ExprId more = ExprPool::kEmptyId;
   const uint32_t family = family_at(s.count);
@@ -193,7 +195,7 @@ ExprId UniqueArrayFrame::after_key(uint32_t id, uint32_t, std::optional<std::str
     t.values = values_.add(t.values, 0, value->canonical());
     t.spellings = pool_.unite(t.spellings, spellings(*value));
   }
-  return pool_.frame(index_, intern(t));
+  return pool_.frame(index_, intern(t), depth_);
 }
 
 bool UniqueArrayFrame::repeats(uint32_t id, std::string_view text) {
@@ -267,6 +269,8 @@ ExprId UniqueArrayFrame::spellings(const JsonText& v) {
   return pool_.concat(blank, pool_.concat(e, blank));
 }
 
-size_t UniqueArrayFrame::memory_bytes() const { return states_.size() * (sizeof(State) + 100) + values_.memory_bytes(); }
+size_t UniqueArrayFrame::memory_bytes() const {
+  return states_.size() * (sizeof(State) + 100) + values_.memory_bytes();
+}
 
 }  // namespace grammask

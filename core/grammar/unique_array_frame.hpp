@@ -37,6 +37,7 @@ class UniqueArrayFrame final : public Frame {
   UniqueArrayFrame(Arena& arena, uint32_t index, UniqueArraySpec spec);
 
   const UniqueArraySpec& spec() const { return spec_; }
+  uint32_t depth() const { return depth_; }  // of the deepest item
   // Whether any array satisfies the specification.
   bool possible();
   // The same as far as only the productivity of items is concerned.
@@ -89,6 +90,7 @@ class UniqueArrayFrame final : public Frame {
   ExprPool& pool_;
   const uint32_t index_;
   UniqueArraySpec spec_;
+  uint32_t depth_ = 0;
   TextList values_;
   std::vector<ExprId> bodies_;  // per family: the item as one expression, 0 until made
   std::unordered_map<uint32_t, FewValues> few_values_;

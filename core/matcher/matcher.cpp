@@ -6,10 +6,17 @@
 namespace grammask {
 
 Matcher::Matcher(std::shared_ptr<const Compiled> compiled)
-    : compiled_(std::move(compiled)), stepper_(*compiled_->arena), walker_(stepper_), threads_{{compiled_->root, Stack::kBottom}} {}
+    : compiled_(std::move(compiled)),
+      stepper_(*compiled_->arena),
+      walker_(stepper_),
+      threads_{{compiled_->root, Stack::kBottom}} {}
 
 Matcher::Matcher(const Matcher& other)
-    : compiled_(other.compiled_), stepper_(other.stepper_), walker_(stepper_), threads_(other.threads_), history_(other.history_),
+    : compiled_(other.compiled_),
+      stepper_(other.stepper_),
+      walker_(stepper_),
+      threads_(other.threads_),
+      history_(other.history_),
       terminated_(other.terminated_) {}
 
 bool Matcher::step(uint8_t byte, std::vector<Thread>& threads) {
@@ -183,7 +190,7 @@ void Matcher::add_mask(Thread t, std::vector<Thread>& work, uint32_t* out) {
     std::vector<Thread> below;
     stepper_.returned(t, below);
     for (const Thread& b : below) {
-      if (std::find(work.begin(), work.end(), b) == work.end()) work.push_back(b);
+      if (masked_.insert(b)) work.push_back(b);
     }
   }
   if (local->leaving) add_remainders(t, *local, out);
@@ -218,6 +225,8 @@ void Matcher::fill_mask(uint32_t* out) {
   if (!terminated_) {
     const Stack::Mark mark = stepper_.stack().mark();
     std::vector<Thread> work(threads_);
+    masked_.clear();
+    for (const Thread& t : threads_) masked_.insert(t);
     for (size_t i = 0; i < work.size(); ++i) add_mask(work[i], work, out);
     stepper_.stack().truncate(mark);
     if (compiled_->names_tokens) {
@@ -248,7 +257,8 @@ std::vector<std::string> Matcher::stack() {
 }
 
 size_t Matcher::memory_bytes() const {
-  size_t n = sizeof(*this) + stepper_.stack().memory_bytes() + stepper_.text().capacity() + threads_.capacity() * sizeof(Thread);
+  size_t n = sizeof(*this) + stepper_.stack().memory_bytes() + stepper_.text().capacity() +
+             threads_.capacity() * sizeof(Thread);
   for (const Moment& m : history_) n += sizeof(m) + m.threads.capacity() * sizeof(Thread);
   return n;
 }

@@ -67,6 +67,7 @@ class Matcher {
   Walker walker_;
   std::vector<Thread> threads_;
   std::vector<Thread> scratch_;
+  SeenSet masked_;                // threads whose mask was added, while a mask is computed
   std::vector<uint32_t> vague_;  // remainder nodes, while a mask is computed
   std::vector<Moment> history_;
   bool terminated_ = false;

@@ -112,11 +112,12 @@ template <typename Consume, typename Enter>
 void Stepper::close(std::span<const Thread> threads, Consume consume, Enter enter) {
   work_.clear();
   called_.clear();
+  returning_.clear();
+  fresh_.clear();
   const auto add = [&](ExprId e, uint32_t n, bool fresh) {
-    for (Work& w : work_) {
-      if (w.thread.expr == e && w.thread.node == n && (w.fresh == fresh || !w.fresh)) return;
-    }
-    work_.push_back({{e, n}, fresh});
+    const Thread t{e, n};
+    const uint64_t key = uint64_t{e} << 32 | n;
+    if (fresh ? !returning_.has(key) && fresh_.insert(key) : returning_.insert(key)) work_.push_back({t, fresh});
   };
   for (const Thread& t : threads) add(t.expr, t.node, false);
   for (size_t i = 0; i < work_.size(); ++i) {
@@ -133,7 +134,8 @@ void Stepper::close(std::span<const Thread> threads, Consume consume, Enter ente
         add(l.body, thread.node, true);
         continue;
       }
-      const auto known = std::find_if(called_.begin(), called_.end(), [&](const auto& c) { return c.first == l.letter; });
+      const auto known =
+          std::find_if(called_.begin(), called_.end(), [&](const auto& c) { return c.first == l.letter; });
       if (known != called_.end()) {
         stack_.add_edge(known->second, l.rest, thread.node);
       } else {
@@ -155,6 +157,7 @@ void Stepper::close(std::span<const Thread> threads, Consume consume, Enter ente
 // Steps threads that neither call nor return on this byte; false, with out unchanged, if one of them might.
 bool Stepper::step_each(std::span<const Thread> threads, uint8_t byte, std::vector<Thread>& out) {
   const size_t before = out.size();
+  stepped_.clear();
   for (const Thread& t : threads) {
     const State& s = arena_.state(t.expr);
     const Stack::Node& n = stack_.node(t.node);
@@ -165,14 +168,14 @@ bool Stepper::step_each(std::span<const Thread> threads, uint8_t byte, std::vect
     }
     if (act == Act::kDead) continue;
     const Thread next{s.argument(byte), t.node};
-    if (std::find(out.begin() + static_cast<std::ptrdiff_t>(before), out.end(), next) == out.end()) out.push_back(next);
+    if (stepped_.insert(next)) out.push_back(next);
   }
   return true;
 }
 
 void Stepper::step_set(std::span<const Thread> threads, uint8_t byte, std::vector<Thread>& out) {
   if (step_each(threads, byte, out)) return;
-  const size_t before = out.size();
+  stepped_.clear();
   close(
       threads,
       [&](const State& s, uint32_t node) {
@@ -180,7 +183,7 @@ void Stepper::step_set(std::span<const Thread> threads, uint8_t byte, std::vecto
         if (next != ExprPool::kEmptyId && stack_.node(node).checked) next = checked(next, node, byte);
         if (next == ExprPool::kEmptyId) return;
         const Thread t{next, node};
-        if (std::find(out.begin() + static_cast<std::ptrdiff_t>(before), out.end(), t) == out.end()) out.push_back(t);
+        if (stepped_.insert(t)) out.push_back(t);
       },
       [&](const Letter& l) { return l.start.has(byte); });
 }
@@ -230,24 +233,25 @@ bool Stepper::may_finish(Thread thread) {
     const Stack::Node& n = stack_.node(thread.node);
     if (n.key) return false;  // a key is never the end of an output
     const Stack::Edge& e = stack_.edge(n.edge);
-    if (e.next != Stack::kNone || e.parent == thread.node) {
-      std::vector<uint32_t> visited;
-      return may_finish(thread, visited);
-    }
+    if (e.next != Stack::kNone || e.parent == thread.node) return may_finish_somehow(thread);
     thread = {e.rest, e.parent};
   }
   return false;
 }
 
-bool Stepper::may_finish(const Thread& thread, std::vector<uint32_t>& visited) {
-  if (!arena_.state(thread.expr).nullable) return false;
-  if (thread.node == Stack::kBottom) return true;
-  if (std::find(visited.begin(), visited.end(), thread.node) != visited.end()) return false;
-  visited.push_back(thread.node);
-  const Stack::Node n = stack_.node(thread.node);
-  if (n.key) return false;
-  for (uint32_t e = n.edge; e != Stack::kNone; e = stack_.edge(e).next) {
-    if (may_finish({stack_.edge(e).rest, stack_.edge(e).parent}, visited)) return true;
+// The same where frames have several callers.
+bool Stepper::may_finish_somehow(const Thread& thread) {
+  std::vector<Thread> work{thread};
+  SeenSet visited;
+  for (size_t i = 0; i < work.size(); ++i) {
+    const Thread t = work[i];
+    if (!arena_.state(t.expr).nullable) continue;
+    if (t.node == Stack::kBottom) return true;
+    const Stack::Node& n = stack_.node(t.node);
+    if (n.key || !visited.insert(t.node)) continue;
+    for (uint32_t e = n.edge; e != Stack::kNone; e = stack_.edge(e).next) {
+      work.push_back({stack_.edge(e).rest, stack_.edge(e).parent});
+    }
   }
   return false;
 }
@@ -275,15 +279,17 @@ ByteSet Stepper::start(Thread thread) {
 
 ByteSet Stepper::start(std::span<const Thread> threads) {
   ByteSet out;
-  std::vector<Thread> work(threads.begin(), threads.end());
+  std::vector<Thread> work(threads.begin(), threads.end()), below;
+  SeenSet seen;
+  for (const Thread& t : threads) seen.insert(t);
   for (size_t i = 0; i < work.size(); ++i) {
     const State& s = arena_.state(work[i].expr);
     out = out | s.start;
     if (!s.nullable) continue;
-    std::vector<Thread> below;
+    below.clear();
     returned(work[i], below);
     for (const Thread& t : below) {
-      if (std::find(work.begin(), work.end(), t) == work.end()) work.push_back(t);
+      if (seen.insert(t)) work.push_back(t);
     }
   }
   return out;

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "grammar/arena.hpp"
@@ -14,6 +16,32 @@ struct Thread {
   ExprId expr;
   uint32_t node;
   bool operator==(const Thread&) const = default;
+};
+
+// Which numbers were seen: a list while they are few, as they nearly always are, then a hash set.
+class SeenSet {
+ public:
+  void clear() {
+    few_.clear();
+    many_.clear();
+  }
+  bool has(uint64_t x) const {
+    return many_.empty() ? std::find(few_.begin(), few_.end(), x) != few_.end() : many_.count(x) > 0;
+  }
+  // Whether x is new.
+  bool insert(uint64_t x) {
+    if (!many_.empty()) return many_.insert(x).second;
+    if (std::find(few_.begin(), few_.end(), x) != few_.end()) return false;
+    few_.push_back(x);
+    constexpr size_t kFew = 32;
+    if (few_.size() > kFew) many_.insert(few_.begin(), few_.end());
+    return true;
+  }
+  bool insert(const Thread& t) { return insert(uint64_t{t.expr} << 32 | t.node); }
+
+ private:
+  std::vector<uint64_t> few_;
+  std::unordered_set<uint64_t> many_;
 };
 
 // Moves threads by bytes and special tokens.
@@ -74,7 +102,7 @@ class Stepper {
   bool step_each(std::span<const Thread> threads, uint8_t byte, std::vector<Thread>& out);
   ExprId after_return(const Stack::Node& node, ExprId rest);
   bool may_continue(ExprId rest, uint32_t parent, uint8_t byte, int depth);
-  bool may_finish(const Thread& thread, std::vector<uint32_t>& visited);
+  bool may_finish_somehow(const Thread& thread);
   template <typename Consume, typename Enter>
   void close(std::span<const Thread> threads, Consume consume, Enter enter);
 
@@ -82,6 +110,8 @@ class Stepper {
   Stack stack_;
   std::string text_;
   std::vector<Work> work_;
+  SeenSet returning_, fresh_;  // what is in work_
+  SeenSet stepped_;            // what was appended to the result
   std::vector<std::pair<ExprId, uint32_t>> called_;  // letters called at this position and their nodes
 };
 

@@ -69,8 +69,10 @@ ExprId ExprPool::intern(Kind kind, uint32_t a, uint32_t b, uint32_t c, uint8_t f
     const Expr& n = nodes_[table_[i] - 1];
     if (n.kind == kind && n.a == a && n.b == b && n.c == c) return table_[i] - 1;
   }
-  if (nodes_.size() >= max_expressions_) throw TooLarge("more than " + std::to_string(max_expressions_) + " expressions");
-  if ((nodes_.size() & 0xfff) == 0xfff && std::chrono::steady_clock::now() > deadline_) throw TooLarge("the time limit was reached");
+  if (nodes_.size() >= max_expressions_)
+    throw TooLarge("more than " + std::to_string(max_expressions_) + " expressions");
+  if ((nodes_.size() & 0xfff) == 0xfff && std::chrono::steady_clock::now() > deadline_)
+    throw TooLarge("the time limit was reached");
   if (depth > kMaxDepth) throw TooLarge("expressions are nested more than " + std::to_string(kMaxDepth) + " deep");
   Expr n;
   n.kind = kind;
@@ -93,8 +95,10 @@ ExprId ExprPool::intern_list(Kind kind, const std::vector<ExprId>& list, uint8_t
     const Expr& n = nodes_[e];
     if (n.kind == kind && n.b == list.size() && std::equal(list.begin(), list.end(), lists_[n.a])) return e;
   }
-  if (nodes_.size() >= max_expressions_) throw TooLarge("more than " + std::to_string(max_expressions_) + " expressions");
-  if ((nodes_.size() & 0xff) == 0xff && std::chrono::steady_clock::now() > deadline_) throw TooLarge("the time limit was reached");
+  if (nodes_.size() >= max_expressions_)
+    throw TooLarge("more than " + std::to_string(max_expressions_) + " expressions");
+  if ((nodes_.size() & 0xff) == 0xff && std::chrono::steady_clock::now() > deadline_)
+    throw TooLarge("the time limit was reached");
   if (depth > kMaxDepth) throw TooLarge("expressions are nested more than " + std::to_string(kMaxDepth) + " deep");
   if (list_chunk_used_ + list.size() > list_chunk_size_) {
     list_chunk_size_ = std::max<size_t>(4096, list.size());
@@ -145,7 +149,9 @@ ExprId ExprPool::call(ExprId body) {
 ExprId ExprPool::rule(uint32_t index) { return intern(Kind::kRule, index, 0, 0, kLetters | kRules, 0); }
 ExprId ExprPool::token(uint32_t token_id) { return intern(Kind::kToken, token_id, 0, 0, kLetters, 0); }
 ExprId ExprPool::key(uint32_t f, uint32_t s, uint32_t family) { return intern(Kind::kKey, f, s, family, kLetters, 0); }
-ExprId ExprPool::frame(uint32_t f, uint32_t s) { return intern(Kind::kFrame, f, s, 0, kLetters | kRules, 0); }
+ExprId ExprPool::frame(uint32_t f, uint32_t s, uint32_t depth) {
+  return intern(Kind::kFrame, f, s, 0, kLetters | kRules, depth + 1);
+}
 
 ExprId ExprPool::machine(uint32_t index, uint32_t state) {
   if (state == Machine::kDead) return kEmptyId;
@@ -193,7 +199,8 @@ ExprId ExprPool::concat(ExprId a, ExprId b) {
         b = intern(Kind::kConcat, e, b, 0, kLiteral, 1);
         for (size_t k = bytes.size(); k-- > 0;) b = intern(Kind::kConcat, bytes[k], b, 0, kLiteral, 1);
       } else {
-        b = intern(Kind::kConcat, head, b, 0, flags, std::max<uint32_t>(x.depth + 1u, y.kind == Kind::kConcat ? y.depth : y.depth + 1u));
+        b = intern(Kind::kConcat, head, b, 0, flags,
+                   std::max<uint32_t>(x.depth + 1u, y.kind == Kind::kConcat ? y.depth : y.depth + 1u));
       }
     }
   }
@@ -232,7 +239,8 @@ bool ExprPool::merge_counts(std::vector<ExprId>& list) {
       if (at_head) {
         const bool concat = nodes_[e].kind == Kind::kConcat;
         const Expr& head = concat ? nodes_[nodes_[e].a] : nodes_[e];
-        if (head.kind == Kind::kRepeat) counted.push_back({concat ? nodes_[e].b : kEpsilonId, head.a, head.b, head.c, e});
+        if (head.kind == Kind::kRepeat)
+          counted.push_back({concat ? nodes_[e].b : kEpsilonId, head.a, head.b, head.c, e});
       } else if (nodes_[e].kind == Kind::kConcat) {
         std::vector<ExprId> prefix;
         ExprId last = e;

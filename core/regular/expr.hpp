@@ -117,7 +117,8 @@ class ExprPool {
   ExprId rule(uint32_t index);
   ExprId token(uint32_t token_id);
   ExprId key(uint32_t frame, uint32_t state, uint32_t family);
-  ExprId frame(uint32_t frame, uint32_t state);
+  // depth: of the deepest expression that the frame holds.
+  ExprId frame(uint32_t frame, uint32_t state, uint32_t depth);
   ExprId machine(uint32_t machine, uint32_t state);
   ExprId add_machine(const std::string& key, std::function<std::unique_ptr<Machine>()> make);
 

@@ -73,9 +73,11 @@ std::shared_ptr<Arena> Vocabulary::arena() {
   // Adding up the memory of an arena takes time in its size: once in a while is enough.
   constexpr uint32_t kUsesBetweenChecks = 16;
   bool renew = !arena_;
-  if (arena_ && ++arena_uses_ % kUsesBetweenChecks == 0) {
+  if (arena_) {
     const std::lock_guard arena_lock(arena_->mutex());
-    renew = arena_->memory_bytes() > arena_budget_;
+    // One constraint may have used up most of what all masks to come may add.
+    renew = arena_->pool().size() > arena_->pool().limit() / 2;
+    if (++arena_uses_ % kUsesBetweenChecks == 0) renew = renew || arena_->memory_bytes() > arena_budget_;
   }
   if (renew) arena_ = std::make_shared<Arena>();
   return arena_;
