@@ -1,11 +1,11 @@
 """The errors a constraint can raise while it is read or compiled.
 
-    ValueError
-    └── ConstraintError
-        ├── ConstraintSyntaxError     the constraint's own text is malformed (regex, grammar, schema)
-        ├── UnsupportedConstraint     well-formed, but cannot be enforced exactly
-        ├── UnsatisfiableConstraint   well-formed, but no output satisfies it
-        └── ConstraintTooLarge        a limit on states, memory or time was reached
+ValueError
+└── ConstraintError
+    ├── ConstraintSyntaxError     the constraint's own text is malformed (regex, grammar, schema)
+    ├── UnsupportedConstraint     well-formed, but cannot be enforced exactly
+    ├── UnsatisfiableConstraint   well-formed, but no output satisfies it
+    └── ConstraintTooLarge        a limit on states, memory or time was reached
 """
 
 from __future__ import annotations

@@ -280,8 +280,8 @@ class Vocabulary:
     def cache_budget(self) -> int:
         """Bytes of states and masks that constraints over this vocabulary share (256 MiB unless set).
 
-        When they have outgrown it, constraints compiled from then on start with empty caches; the old ones are freed with
-        the last constraint that uses them.
+        When they have outgrown it, constraints compiled from then on start with empty caches; the old ones are freed
+        with the last constraint that uses them.
         """
         return self.native.cache_budget
 

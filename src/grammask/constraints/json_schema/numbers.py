@@ -160,8 +160,8 @@ def lower(cell: NumberCell, builder: Builder) -> Expr:
                 integer=cell.divisor == 1,
                 point=not cell.plain,
                 within_reach=exact,
-                # One digit before the point of an exponent, as programs print it: digits typed are then digits that count,
-                # and a model cannot be left with "1000" where only "1000e-2" would do.
+                # One digit before the point of an exponent, as programs print it: digits typed then count, and a model
+                # cannot be left with "1000" where only "1000e-2" would do.
                 scientific=restricted,
             )
         ]
