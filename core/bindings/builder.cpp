@@ -27,8 +27,8 @@ class Builder {
       : vocabulary_(std::move(vocabulary)), arena_(vocabulary_->arena()) {
     const std::lock_guard lock(arena_->mutex());
     max_expressions_ = arena_->pool().size() + max_expressions;
-    deadline_ = std::chrono::steady_clock::now() +
-                std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(max_seconds));
+    deadline_ = std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                                                       std::chrono::duration<double>(max_seconds));
   }
 
   // Runs f with the lock held and the limits in force.
@@ -61,7 +61,8 @@ class Builder {
       const ExprId e = arena_->settle(root);
       return e != ExprPool::kEmptyId && pool.alive(e) ? e : ExprPool::kEmptyId;
     });
-    if (settled == ExprPool::kEmptyId) throw std::invalid_argument("the language is empty: no output satisfies the constraint");
+    if (settled == ExprPool::kEmptyId)
+      throw std::invalid_argument("the language is empty: no output satisfies the constraint");
     return std::make_shared<Compiled>(Compiled{vocabulary_, arena_, settled, names_tokens_});
   }
   void check(ExprId e) const {
@@ -72,7 +73,8 @@ class Builder {
   }
   void check_no_letters(ExprId e) const {
     check(e);
-    if (arena_->pool().has(e, ExprPool::kLetters)) throw std::invalid_argument("this question needs an expression without calls");
+    if (arena_->pool().has(e, ExprPool::kLetters))
+      throw std::invalid_argument("this question needs an expression without calls");
   }
 
  private:
@@ -110,8 +112,9 @@ uint32_t count_limit(std::optional<uint64_t> n) {
   return static_cast<uint32_t>(*n);
 }
 
-ObjectSpec object_spec(Builder& b, ExprPool& pool, nb::sequence members, ExprId open, ExprId colon, ExprId comma, ExprId close,
-                       uint64_t min_members, std::optional<uint64_t> max_members, bool ordered, uint32_t obligations,
+ObjectSpec object_spec(Builder& b, ExprPool& pool, nb::sequence members, ExprId open, ExprId colon, ExprId comma,
+                       ExprId close, uint64_t min_members, std::optional<uint64_t> max_members, bool ordered,
+                       uint32_t obligations,
                        const std::vector<std::pair<uint32_t, std::vector<uint32_t>>>& dependencies) {
   ObjectSpec spec;
   for (const ExprId e : {open, colon, comma, close}) b.check(e);
@@ -150,146 +153,183 @@ ObjectSpec object_spec(Builder& b, ExprPool& pool, nb::sequence members, ExprId 
 
 void bind_builder(nb::module_& m) {
   nb::class_<Builder>(m, "Builder")
-      .def(nb::init<std::shared_ptr<Vocabulary>, uint64_t, double>(), "vocabulary"_a, nb::kw_only(), "max_expressions"_a = 2'000'000,
-           "max_seconds"_a = 30.0)
+      .def(nb::init<std::shared_ptr<Vocabulary>, uint64_t, double>(), "vocabulary"_a, nb::kw_only(),
+           "max_expressions"_a = 2'000'000, "max_seconds"_a = 30.0)
       .def_prop_ro("empty", [](Builder&) { return ExprPool::kEmptyId; })
       .def_prop_ro("epsilon", [](Builder&) { return ExprPool::kEpsilonId; })
-      .def("literal", [](Builder& b, const nb::bytes& data) { return b.with([&](ExprPool& p) { return p.literal(view(data)); }); },
-           "data"_a)
-      .def("byte_set",
-           [](Builder& b, const std::vector<std::pair<int, int>>& ranges) {
-             ByteSet s;
-             for (const auto& [low, high] : ranges) {
-               if (low < 0 || high > 255) throw std::invalid_argument("a byte is between 0 and 255");
-               if (low <= high) s = s | ByteSet::range(static_cast<uint8_t>(low), static_cast<uint8_t>(high));
-             }
-             return b.with([&](ExprPool& p) { return p.set(s); });
-           },
-           "ranges"_a)
-      .def("chars",
-           [](Builder& b, const CodePointRanges& ranges, const std::string& spelling) {
-             return b.with([&](ExprPool& p) { return b.arena().characters(ranges, spelling_of(spelling)); });
-           },
-           "ranges"_a, "spelling"_a = "utf8")
-      .def("text",
-           [](Builder& b, const nb::str& s, const std::string& spelling) {
-             return b.with([&](ExprPool& p) { return text(p, code_points(s), spelling_of(spelling)); });
-           },
-           "text"_a, "spelling"_a = "utf8")
-      .def("decimal",
-           [](Builder& b, std::optional<std::string> minimum, std::optional<std::string> maximum, bool exclusive_minimum,
-              bool exclusive_maximum, std::optional<std::string> multiple_of, bool integer, bool point, bool exponent, bool scientific,
-              bool within_reach) {
-             DecimalSpec spec;
-             spec.minimum = std::move(minimum);
-             spec.maximum = std::move(maximum);
-             spec.exclusive_minimum = exclusive_minimum;
-             spec.exclusive_maximum = exclusive_maximum;
-             spec.multiple_of = std::move(multiple_of);
-             spec.integer = integer;
-             spec.point = point;
-             spec.exponent = exponent;
-             spec.scientific = scientific;
-             spec.within_reach = within_reach;
-             return b.with([&](ExprPool& p) {
-               return p.add_machine("decimal " + canonical_key(spec), [&] { return make_decimal_machine(spec); });
-             });
-           },
-           nb::kw_only(), "minimum"_a = nb::none(), "maximum"_a = nb::none(), "exclusive_minimum"_a = false,
-           "exclusive_maximum"_a = false, "multiple_of"_a = nb::none(), "integer"_a = false, "point"_a = true,
-           "exponent"_a = true, "scientific"_a = false, "within_reach"_a = false)
-      .def("concat",
-           [](Builder& b, const std::vector<ExprId>& parts) {
-             return b.with([&](ExprPool& p) { return b.check(parts), p.concat(parts); });
-           },
-           "parts"_a)
-      .def("union",
-           [](Builder& b, const std::vector<ExprId>& parts) {
-             return b.with([&](ExprPool& p) { return b.check(parts), p.unite(parts); });
-           },
-           "parts"_a)
-      .def("intersection",
-           [](Builder& b, const std::vector<ExprId>& parts) {
-             return b.with([&](ExprPool& p) { return b.check(parts), p.intersect(parts); });
-           },
-           "parts"_a)
-      .def("complement", [](Builder& b, ExprId e) { return b.with([&](ExprPool& p) { return b.check(e), p.complement(e); }); }, "e"_a)
-      .def("repeat",
-           [](Builder& b, ExprId e, uint64_t low, std::optional<uint64_t> high) {
-             if (high && *high < low) throw std::invalid_argument("repeat: low is above high");
-             return b.with([&](ExprPool& p) { return b.check(e), p.repeat(e, count_limit(low), count_limit(high)); });
-           },
-           "e"_a, "low"_a, "high"_a.none())
-      .def("optional", [](Builder& b, ExprId e) { return b.with([&](ExprPool& p) { return b.check(e), p.optional(e); }); }, "e"_a)
-      .def("call",
-           [](Builder& b, ExprId e) {
-             return b.with([&](ExprPool& p) {
-               b.check(e);
-               return p.alive(e) ? p.call(e) : ExprPool::kEmptyId;
-             });
-           },
-           "e"_a)
-      .def("rule", [](Builder& b, std::string name) { return b.with([&](ExprPool&) { return b.arena().new_rule(std::move(name)); }); },
-           "name"_a)
-      .def("define",
-           [](Builder& b, ExprId rule, ExprId body) {
-             b.with([&](ExprPool&) { b.check(rule), b.check(body), b.arena().define(rule, body); });
-           },
-           "rule"_a, "body"_a)
+      .def(
+          "literal",
+          [](Builder& b, const nb::bytes& data) { return b.with([&](ExprPool& p) { return p.literal(view(data)); }); },
+          "data"_a)
+      .def(
+          "byte_set",
+          [](Builder& b, const std::vector<std::pair<int, int>>& ranges) {
+            ByteSet s;
+            for (const auto& [low, high] : ranges) {
+              if (low < 0 || high > 255) throw std::invalid_argument("a byte is between 0 and 255");
+              if (low <= high) s = s | ByteSet::range(static_cast<uint8_t>(low), static_cast<uint8_t>(high));
+            }
+            return b.with([&](ExprPool& p) { return p.set(s); });
+          },
+          "ranges"_a)
+      .def(
+          "chars",
+          [](Builder& b, const CodePointRanges& ranges, const std::string& spelling) {
+            return b.with([&](ExprPool& p) { return b.arena().characters(ranges, spelling_of(spelling)); });
+          },
+          "ranges"_a, "spelling"_a = "utf8")
+      .def(
+          "text",
+          [](Builder& b, const nb::str& s, const std::string& spelling) {
+            return b.with([&](ExprPool& p) { return text(p, code_points(s), spelling_of(spelling)); });
+          },
+          "text"_a, "spelling"_a = "utf8")
+      .def(
+          "decimal",
+          [](Builder& b, std::optional<std::string> minimum, std::optional<std::string> maximum, bool exclusive_minimum,
+             bool exclusive_maximum, std::optional<std::string> multiple_of, bool integer, bool point, bool exponent,
+             bool scientific, bool within_reach) {
+            DecimalSpec spec;
+            spec.minimum = std::move(minimum);
+            spec.maximum = std::move(maximum);
+            spec.exclusive_minimum = exclusive_minimum;
+            spec.exclusive_maximum = exclusive_maximum;
+            spec.multiple_of = std::move(multiple_of);
+            spec.integer = integer;
+            spec.point = point;
+            spec.exponent = exponent;
+            spec.scientific = scientific;
+            spec.within_reach = within_reach;
+            return b.with([&](ExprPool& p) {
+              return p.add_machine("decimal " + canonical_key(spec), [&] { return make_decimal_machine(spec); });
+            });
+          },
+          nb::kw_only(), "minimum"_a = nb::none(), "maximum"_a = nb::none(), "exclusive_minimum"_a = false,
+          "exclusive_maximum"_a = false, "multiple_of"_a = nb::none(), "integer"_a = false, "point"_a = true,
+          "exponent"_a = true, "scientific"_a = false, "within_reach"_a = false)
+      .def(
+          "concat",
+          [](Builder& b, const std::vector<ExprId>& parts) {
+            return b.with([&](ExprPool& p) { return b.check(parts), p.concat(parts); });
+          },
+          "parts"_a)
+      .def(
+          "union",
+          [](Builder& b, const std::vector<ExprId>& parts) {
+            return b.with([&](ExprPool& p) { return b.check(parts), p.unite(parts); });
+          },
+          "parts"_a)
+      .def(
+          "intersection",
+          [](Builder& b, const std::vector<ExprId>& parts) {
+            return b.with([&](ExprPool& p) { return b.check(parts), p.intersect(parts); });
+          },
+          "parts"_a)
+      .def(
+          "complement",
+          [](Builder& b, ExprId e) { return b.with([&](ExprPool& p) { return b.check(e), p.complement(e); }); }, "e"_a)
+      .def(
+          "repeat",
+          [](Builder& b, ExprId e, uint64_t low, std::optional<uint64_t> high) {
+            if (high && *high < low) throw std::invalid_argument("repeat: low is above high");
+            return b.with([&](ExprPool& p) { return b.check(e), p.repeat(e, count_limit(low), count_limit(high)); });
+          },
+          "e"_a, "low"_a, "high"_a.none())
+      .def(
+          "optional",
+          [](Builder& b, ExprId e) { return b.with([&](ExprPool& p) { return b.check(e), p.optional(e); }); }, "e"_a)
+      .def(
+          "call",
+          [](Builder& b, ExprId e) {
+            return b.with([&](ExprPool& p) {
+              b.check(e);
+              return p.alive(e) ? p.call(e) : ExprPool::kEmptyId;
+            });
+          },
+          "e"_a)
+      .def(
+          "rule",
+          [](Builder& b, std::string name) {
+            return b.with([&](ExprPool&) { return b.arena().new_rule(std::move(name)); });
+          },
+          "name"_a)
+      .def(
+          "define",
+          [](Builder& b, ExprId rule, ExprId body) {
+            b.with([&](ExprPool&) { b.check(rule), b.check(body), b.arena().define(rule, body); });
+          },
+          "rule"_a, "body"_a)
       .def("special_token", &Builder::token, "token_id"_a)
-      .def("object",
-           [](Builder& b, nb::sequence members, ExprId open, ExprId colon, ExprId comma, ExprId close, uint64_t min_members,
-              std::optional<uint64_t> max_members, bool ordered, uint32_t obligations,
-              const std::vector<std::pair<uint32_t, std::vector<uint32_t>>>& dependencies) {
-             return b.with([&](ExprPool& p) {
-               return b.arena().object(object_spec(b, p, members, open, colon, comma, close, min_members, max_members, ordered,
-                                                   obligations, dependencies));
-             });
-           },
-           "members"_a, nb::kw_only(), "open"_a, "colon"_a, "comma"_a, "close"_a, "min_members"_a = 0, "max_members"_a = nb::none(),
-           "ordered"_a = true, "obligations"_a = 0, "dependencies"_a = std::vector<std::pair<uint32_t, std::vector<uint32_t>>>{})
-      .def("unique_array",
-           [](Builder& b, ExprId item, ExprId open, ExprId comma, ExprId close, const std::vector<ExprId>& prefix, uint64_t min_items,
-              std::optional<uint64_t> max_items) {
-             return b.with([&](ExprPool&) {
-               b.check(prefix);
-               for (const ExprId e : {item, open, comma, close}) b.check(e);
-               return b.arena().unique_array({prefix, item, open, comma, close, count_limit(min_items), count_limit(max_items)});
-             });
-           },
-           "item"_a, nb::kw_only(), "open"_a, "comma"_a, "close"_a, "prefix"_a = std::vector<ExprId>{}, "min_items"_a = 0,
-           "max_items"_a = nb::none())
-      .def("memo_get",
-           [](Builder& b, const std::string& key) -> std::optional<ExprId> {
-             return b.with([&](ExprPool&) -> std::optional<ExprId> {
-               const ExprId* e = b.arena().memo(key);
-               return e ? std::optional<ExprId>(*e) : std::nullopt;
-             });
-           },
-           "key"_a)
-      .def("memo_set",
-           [](Builder& b, std::string key, ExprId e) { b.with([&](ExprPool&) { b.check(e), b.arena().set_memo(std::move(key), e); }); },
-           "key"_a, "e"_a)
-      .def("is_empty", [](Builder& b, ExprId e) { return b.with([&](ExprPool& p) { return b.check(e), !p.alive(e); }); }, "e"_a)
-      .def("is_nullable", [](Builder& b, ExprId e) { return b.with([&](ExprPool& p) { return b.check(e), p.nullable(e); }); }, "e"_a)
-      .def("count_words",
-           [](Builder& b, ExprId e, uint64_t limit) {
-             return b.with([&](ExprPool& p) { return b.check_no_letters(e), p.count_words(e, limit); });
-           },
-           "e"_a, "limit"_a)
-      .def("shortest",
-           [](Builder& b, ExprId e) -> nb::object {
-             std::string out;
-             const bool found = b.with([&](ExprPool& p) { return b.check_no_letters(e), p.shortest(e, out); });
-             return found ? nb::object(nb::bytes(out.data(), out.size())) : nb::none();
-           },
-           "e"_a)
-      .def("matches",
-           [](Builder& b, ExprId e, const nb::bytes& data) {
-             return b.with([&](ExprPool& p) { return b.check_no_letters(e), p.matches(e, view(data)); });
-           },
-           "e"_a, "data"_a)
-      .def("show", [](Builder& b, ExprId e) { return b.with([&](ExprPool& p) { return b.check(e), p.show(e); }); }, "e"_a)
+      .def(
+          "object",
+          [](Builder& b, nb::sequence members, ExprId open, ExprId colon, ExprId comma, ExprId close,
+             uint64_t min_members, std::optional<uint64_t> max_members, bool ordered, uint32_t obligations,
+             const std::vector<std::pair<uint32_t, std::vector<uint32_t>>>& dependencies) {
+            return b.with([&](ExprPool& p) {
+              return b.arena().object(object_spec(b, p, members, open, colon, comma, close, min_members, max_members,
+                                                  ordered, obligations, dependencies));
+            });
+          },
+          "members"_a, nb::kw_only(), "open"_a, "colon"_a, "comma"_a, "close"_a, "min_members"_a = 0,
+          "max_members"_a = nb::none(), "ordered"_a = true, "obligations"_a = 0,
+          "dependencies"_a = std::vector<std::pair<uint32_t, std::vector<uint32_t>>>{})
+      .def(
+          "unique_array",
+          [](Builder& b, ExprId item, ExprId open, ExprId comma, ExprId close, const std::vector<ExprId>& prefix,
+             uint64_t min_items, std::optional<uint64_t> max_items) {
+            return b.with([&](ExprPool&) {
+              b.check(prefix);
+              for (const ExprId e : {item, open, comma, close}) b.check(e);
+              return b.arena().unique_array(
+                  {prefix, item, open, comma, close, count_limit(min_items), count_limit(max_items)});
+            });
+          },
+          "item"_a, nb::kw_only(), "open"_a, "comma"_a, "close"_a, "prefix"_a = std::vector<ExprId>{},
+          "min_items"_a = 0, "max_items"_a = nb::none())
+      .def(
+          "memo_get",
+          [](Builder& b, const std::string& key) -> std::optional<ExprId> {
+            return b.with([&](ExprPool&) -> std::optional<ExprId> {
+              const ExprId* e = b.arena().memo(key);
+              return e ? std::optional<ExprId>(*e) : std::nullopt;
+            });
+          },
+          "key"_a)
+      .def(
+          "memo_set",
+          [](Builder& b, std::string key, ExprId e) {
+            b.with([&](ExprPool&) { b.check(e), b.arena().set_memo(std::move(key), e); });
+          },
+          "key"_a, "e"_a)
+      .def(
+          "is_empty", [](Builder& b, ExprId e) { return b.with([&](ExprPool& p) { return b.check(e), !p.alive(e); }); },
+          "e"_a)
+      .def(
+          "is_nullable",
+          [](Builder& b, ExprId e) { return b.with([&](ExprPool& p) { return b.check(e), p.nullable(e); }); }, "e"_a)
+      .def(
+          "count_words",
+          [](Builder& b, ExprId e, uint64_t limit) {
+            return b.with([&](ExprPool& p) { return b.check_no_letters(e), p.count_words(e, limit); });
+          },
+          "e"_a, "limit"_a)
+      .def(
+          "shortest",
+          [](Builder& b, ExprId e) -> nb::object {
+            std::string out;
+            const bool found = b.with([&](ExprPool& p) { return b.check_no_letters(e), p.shortest(e, out); });
+            return found ? nb::object(nb::bytes(out.data(), out.size())) : nb::none();
+          },
+          "e"_a)
+      .def(
+          "matches",
+          [](Builder& b, ExprId e, const nb::bytes& data) {
+            return b.with([&](ExprPool& p) { return b.check_no_letters(e), p.matches(e, view(data)); });
+          },
+          "e"_a, "data"_a)
+      .def(
+          "show", [](Builder& b, ExprId e) { return b.with([&](ExprPool& p) { return b.check(e), p.show(e); }); },
+          "e"_a)
       .def("compile", &Builder::compile, "root"_a);
 }
 

@@ -13,9 +13,7 @@ class Reader {
  public:
   explicit Reader(std::string_view s) : s_(s) {}
 
-  bool document(JsonText& out) {
-    return value(out, 0) && (blank(), at_ == s_.size());
-  }
+  bool document(JsonText& out) { return value(out, 0) && (blank(), at_ == s_.size()); }
 
  private:
   void blank() {
@@ -58,9 +56,11 @@ class Reader {
         do {
           blank();
           out.members.emplace_back();
-          if (!string(out.members.back().first) || !take(':') || !value(out.members.back().second, depth + 1)) return false;
+          if (!string(out.members.back().first) || !take(':') || !value(out.members.back().second, depth + 1))
+            return false;
         } while (take(','));
-        std::sort(out.members.begin(), out.members.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+        std::sort(out.members.begin(), out.members.end(),
+                  [](const auto& a, const auto& b) { return a.first < b.first; });
         return take('}');
       }
       default: out.kind = JsonText::Kind::kNumber; return number(out.scalar);
@@ -90,7 +90,10 @@ class Reader {
     for (int i = 0; i < 4; ++i, ++at_) {
       if (at_ >= s_.size()) return false;
       const char c = s_[at_];
-      const int d = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+      const int d = c >= '0' && c <= '9'   ? c - '0'
+                    : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                    : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                           : -1;
       if (d < 0) return false;
       out = out << 4 | static_cast<uint32_t>(d);
     }

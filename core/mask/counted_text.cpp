@@ -52,11 +52,13 @@ CountedText::CountedText(Arena& arena, const Vocabulary& vocabulary, ExprId unit
     const State& s = entry.state ? *entry.state : first;
     const uint32_t units = entry.units + (entry.state ? 0 : 1);
     bool may_close = false;
-    for (uint32_t x = trie.first_child[entry.node]; x < trie.first_child[entry.node] + trie.child_count[entry.node]; ++x) {
+    for (uint32_t x = trie.first_child[entry.node]; x < trie.first_child[entry.node] + trie.child_count[entry.node];
+         ++x) {
       const ExprId next = s.next[s.class_of[trie.byte[x]]];
       if (!entry.state && after.start.has(trie.byte[x])) may_close = true;
       if (next == ExprPool::kEmptyId) continue;
-      for (uint32_t k = trie.token_begin[x]; k < trie.token_begin[x + 1]; ++k) inside.push_back({units, trie.tokens[k]});
+      for (uint32_t k = trie.token_begin[x]; k < trie.token_begin[x + 1]; ++k)
+        inside.push_back({units, trie.tokens[k]});
       if (trie.child_count[x] == 0) continue;
       const bool complete = next == ExprPool::kEpsilonId;
       queue.push_back({x, units, complete ? nullptr : &arena.state(next)});
@@ -82,7 +84,8 @@ CountedText::CountedText(Arena& arena, const Vocabulary& vocabulary, ExprId unit
     const uint32_t units = inside[i].units;
     while (up_to_.size() < units) up_to_.push_back(up_to_.back());
     words = std::make_shared<std::vector<uint32_t>>(*up_to_.back());
-    for (; i < inside.size() && inside[i].units == units; ++i) (*words)[inside[i].value / 32] |= 1u << (inside[i].value % 32);
+    for (; i < inside.size() && inside[i].units == units; ++i)
+      (*words)[inside[i].value / 32] |= 1u << (inside[i].value % 32);
     up_to_.push_back(words);
   }
 }

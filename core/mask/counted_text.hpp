@@ -33,7 +33,8 @@ class CountedText {
     uint32_t units;  // begun
     uint32_t value;
   };
-  std::vector<std::shared_ptr<const std::vector<uint32_t>>> up_to_;  // by number of units: tokens inside with at most so many
+  std::vector<std::shared_ptr<const std::vector<uint32_t>>>
+      up_to_;  // by number of units: tokens inside with at most so many
   std::vector<Counted> closing_;  // tokens that end inside rest
   std::vector<Counted> leaving_;  // trie nodes after which the frame may return
   uint32_t most_leaving_ = 0;

@@ -95,7 +95,8 @@ bool Making::add_call(const State& state, size_t index) {
   }
   const RemainderTrie& remainders = body.leaving->remainders(vocabulary.trie());
   std::vector<uint32_t> returned, vague;
-  walker.walk(remainders.trie, {&after, 1}, [&](uint32_t x) { add_tokens(remainders.trie, x); }, {&returned, &vague, {}});
+  walker.walk(remainders.trie, {&after, 1}, [&](uint32_t x) { add_tokens(remainders.trie, x); },
+              {&returned, &vague, {}});
   add_readable_below(remainders.trie, vague);
   for (const uint32_t x : returned) {
     returns.insert(returns.end(), remainders.origins.begin() + remainders.origin_begin[x],
@@ -134,7 +135,8 @@ std::unique_ptr<LocalMask> by_walk(Arena& arena, const Vocabulary& vocabulary, E
   } else {
     mask->ids.reserve(count);
     for (uint32_t i = 0; i < words->size(); ++i) {
-      for (uint32_t w = (*words)[i]; w; w &= w - 1) mask->ids.push_back(i * 32 + static_cast<uint32_t>(std::countr_zero(w)));
+      for (uint32_t w = (*words)[i]; w; w &= w - 1)
+        mask->ids.push_back(i * 32 + static_cast<uint32_t>(std::countr_zero(w)));
     }
   }
   mask->walk_directly = too_many_below(trie, returns);
@@ -163,7 +165,8 @@ std::unique_ptr<LocalMask> by_difference(Arena& arena, const Vocabulary& vocabul
   for (size_t at = 0; at < queue.size(); ++at) {
     if (queue.size() + no_return.size() > kMostDifferent) return by_walk(arena, vocabulary, e);
     const Entry entry = queue[at];
-    for (uint32_t x = trie.first_child[entry.node]; x < trie.first_child[entry.node] + trie.child_count[entry.node]; ++x) {
+    for (uint32_t x = trie.first_child[entry.node]; x < trie.first_child[entry.node] + trie.child_count[entry.node];
+         ++x) {
       const uint8_t b = trie.byte[x];
       const ExprId w = entry.whole->next[entry.whole->class_of[b]];
       const ExprId m = entry.mine->next[entry.mine->class_of[b]];

@@ -57,7 +57,8 @@ OpenText::OpenText(Arena& arena, const Vocabulary& vocabulary, ExprId unit) {
   auto words = std::make_shared<std::vector<uint32_t>>(vocabulary.words(), 0u);
   Walker(stepper).walk(trie, {&start, 1}, [&](uint32_t x) {
     is_inside[x] = true;
-    for (uint32_t k = trie.token_begin[x]; k < trie.token_begin[x + 1]; ++k) (*words)[trie.tokens[k] / 32] |= 1u << (trie.tokens[k] % 32);
+    for (uint32_t k = trie.token_begin[x]; k < trie.token_begin[x + 1]; ++k)
+      (*words)[trie.tokens[k] / 32] |= 1u << (trie.tokens[k] % 32);
   });
   inside_ = std::move(words);
 
@@ -99,12 +100,12 @@ std::unique_ptr<LocalMask> OpenText::mask(Arena& arena, ExprId e) const {
   Stepper stepper(arena);
   std::vector<uint32_t> returns;
   const Thread start{e, Stack::kBottom};
-  Walker(stepper).walk(
-      others_, {&start, 1},
-      [&](uint32_t x) {
-        for (uint32_t k = others_.token_begin[x]; k < others_.token_begin[x + 1]; ++k) mask->ids.push_back(others_.tokens[k]);
-      },
-      {&returns, nullptr, {}});
+  Walker(stepper).walk(others_, {&start, 1},
+                       [&](uint32_t x) {
+                         for (uint32_t k = others_.token_begin[x]; k < others_.token_begin[x + 1]; ++k)
+                           mask->ids.push_back(others_.tokens[k]);
+                       },
+                       {&returns, nullptr, {}});
   for (uint32_t& x : returns) x = origin_[x];
   if (!returns.empty()) mask->leaving = std::make_shared<Leaving>(std::move(returns));
   return mask;

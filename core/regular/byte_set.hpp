@@ -31,13 +31,15 @@ struct ByteSet {
   // The smallest member; the set must not be empty.
   uint8_t lowest() const {
     for (int i = 0;; ++i) {
-      if (words[static_cast<size_t>(i)]) return static_cast<uint8_t>(i * 64 + std::countr_zero(words[static_cast<size_t>(i)]));
+      if (words[static_cast<size_t>(i)])
+        return static_cast<uint8_t>(i * 64 + std::countr_zero(words[static_cast<size_t>(i)]));
     }
   }
   template <typename F>
   void for_each(F&& f) const {
     for (size_t i = 0; i < 4; ++i) {
-      for (uint64_t w = words[i]; w; w &= w - 1) f(static_cast<uint8_t>(i * 64 + static_cast<size_t>(std::countr_zero(w))));
+      for (uint64_t w = words[i]; w; w &= w - 1)
+        f(static_cast<uint8_t>(i * 64 + static_cast<size_t>(std::countr_zero(w))));
     }
   }
 

@@ -18,12 +18,15 @@ namespace {
 
 using Sequence = std::vector<ByteSet>;
 
-ByteSet bytes(uint32_t low, uint32_t high) { return ByteSet::range(static_cast<uint8_t>(low), static_cast<uint8_t>(high)); }
+ByteSet bytes(uint32_t low, uint32_t high) {
+  return ByteSet::range(static_cast<uint8_t>(low), static_cast<uint8_t>(high));
+}
 
 // Digits of a fixed-width positional code (UTF-8 continuation bytes, hexadecimal digits), most significant first.
 // Splits [low, high] into sequences of digit ranges.
 template <typename MakeSet>
-void split_digits(uint32_t low, uint32_t high, int width, int bits, MakeSet make, Sequence& prefix, std::vector<Sequence>& out) {
+void split_digits(uint32_t low, uint32_t high, int width, int bits, MakeSet make, Sequence& prefix,
+                  std::vector<Sequence>& out) {
   if (width == 0) {
     out.push_back(prefix);
     return;
@@ -63,9 +66,12 @@ void utf8_sequences(uint32_t low, uint32_t high, std::vector<Sequence>& out) {
       continue;
     }
     Sequence prefix;
-    split_digits(a, b, len.width, 6, [&](uint32_t x, uint32_t y, int width) {
-      return width == len.width ? bytes(len.lead | x, len.lead | y) : bytes(0x80 | x, 0x80 | y);
-    }, prefix, out);
+    split_digits(
+        a, b, len.width, 6,
+        [&](uint32_t x, uint32_t y, int width) {
+          return width == len.width ? bytes(len.lead | x, len.lead | y) : bytes(0x80 | x, 0x80 | y);
+        },
+        prefix, out);
   }
 }
 
@@ -192,7 +198,8 @@ ExprId characters(ExprPool& pool, const CodePointRanges& given, Spelling spellin
     return join(pool, sequences);
   }
   // Raw where JSON allows raw.
-  static constexpr std::pair<uint32_t, uint32_t> raw[] = {{0x20, 0x21}, {0x23, 0x5b}, {0x5d, 0xd7ff}, {0xe000, 0x10ffff}};
+  static constexpr std::pair<uint32_t, uint32_t> raw[] = {
+      {0x20, 0x21}, {0x23, 0x5b}, {0x5d, 0xd7ff}, {0xe000, 0x10ffff}};
   for (const auto& [low, high] : ranges) {
     for (const auto& [a, b] : raw) {
       if (std::max(low, a) <= std::min(high, b)) utf8_sequences(std::max(low, a), std::min(high, b), sequences);
@@ -234,7 +241,8 @@ ExprId text(ExprPool& pool, const std::vector<uint32_t>& code_points, Spelling s
   }
   std::string out;
   for (const uint32_t c : code_points) {
-    if ((c >= 0xd800 && c <= 0xdfff) || c > 0x10ffff) throw std::invalid_argument("the text holds a surrogate code point");
+    if ((c >= 0xd800 && c <= 0xdfff) || c > 0x10ffff)
+      throw std::invalid_argument("the text holds a surrogate code point");
     if (spelling == Spelling::kJsonCanonical && (c < 0x20 || c == '"' || c == '\\')) {
       out.push_back('\\');
       if (const char s = short_escape(c)) {

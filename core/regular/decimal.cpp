@@ -81,9 +81,9 @@ struct State {
   bool plain = false;  // no text with an exponent can follow
   Order low = Order::kGreater;
   Order high = Order::kLess;
-  int32_t lead = 0;        // place of its first nonzero digit, as in Decimal::point; before it, the place it would have
-  int32_t places = 0;      // digits after the point, zero while the mantissa is
-  int32_t slack = 0;       // zeros at the end of M / unit, when that is whole
+  int32_t lead = 0;  // place of its first nonzero digit, as in Decimal::point; before it, the place it would have
+  int32_t places = 0;  // digits after the point, zero while the mantissa is
+  int32_t slack = 0;  // zeros at the end of M / unit, when that is whole
   uint64_t remainder = 0;  // M modulo unit
 
   // Within the exponent e: after its sign the range of |e|, before it that of e, and |e| as far as it is written.
@@ -120,17 +120,12 @@ constexpr size_t kNoColumn = kColumns;
 size_t column_of(uint8_t byte) {
   if (byte >= '0' && byte <= '9') return byte - size_t{'0'};
   switch (byte) {
-    case '-':
-      return 10;
-    case '+':
-      return 11;
-    case '.':
-      return 12;
+    case '-': return 10;
+    case '+': return 11;
+    case '.': return 12;
     case 'e':
-    case 'E':
-      return 13;
-    default:
-      return kNoColumn;
+    case 'E': return 13;
+    default: return kNoColumn;
   }
 }
 
@@ -192,8 +187,9 @@ class DecimalMachine final : public Machine {
 
   size_t memory_bytes() const override {
     constexpr size_t kNodeOverhead = 4 * sizeof(void*);
-    return sizeof(*this) + states_.capacity() * sizeof(State) + next_.capacity() * sizeof(Row) + accepted_.capacity() / 8 +
-           ids_.size() * (sizeof(State) + sizeof(uint64_t) + kNodeOverhead) + ids_.bucket_count() * sizeof(void*);
+    return sizeof(*this) + states_.capacity() * sizeof(State) + next_.capacity() * sizeof(Row) +
+           accepted_.capacity() / 8 + ids_.size() * (sizeof(State) + sizeof(uint64_t) + kNodeOverhead) +
+           ids_.bucket_count() * sizeof(void*);
   }
 
  private:
@@ -225,8 +221,8 @@ class DecimalMachine final : public Machine {
 
   std::optional<Multiple> multiple_;
   bool point_, exponent_;  // whether the language has texts with a point, or with an exponent
-  std::array<Side, 2> sides_;             // positive, negative
-  bool symmetric_;                        // both sides are the same: the sign may be forgotten
+  std::array<Side, 2> sides_;  // positive, negative
+  bool symmetric_;  // both sides are the same: the sign may be forgotten
   std::array<bool, 2> exponent_nonzero_;  // whether some text with an exponent spells a number of that side
   std::vector<State> states_;
   std::vector<Row> next_;
@@ -240,16 +236,11 @@ bool DecimalMachine::advance(State& state, uint8_t byte) const {
   if (byte >= '0' && byte <= '9') {
     const auto digit = static_cast<uint8_t>(byte - '0');
     switch (state.phase) {
-      case Phase::kZero:
-        return false;
-      case Phase::kExponent:
-        return sign_exponent(state, false) && advance_exponent(state, digit);
+      case Phase::kZero: return false;
+      case Phase::kExponent: return sign_exponent(state, false) && advance_exponent(state, digit);
       case Phase::kExponentSign:
-      case Phase::kExponentDigit:
-        return advance_exponent(state, digit);
-      default:
-        advance_mantissa(state, digit);
-        return settle(state);
+      case Phase::kExponentDigit: return advance_exponent(state, digit);
+      default: advance_mantissa(state, digit); return settle(state);
     }
   }
   switch (byte) {
@@ -259,17 +250,14 @@ bool DecimalMachine::advance(State& state, uint8_t byte) const {
       state.phase = Phase::kSign;
       state.negative = true;
       return starts_alive(state);
-    case '+':
-      return state.phase == Phase::kExponent && sign_exponent(state, false);
+    case '+': return state.phase == Phase::kExponent && sign_exponent(state, false);
     case '.':
       if (!point_ || (state.phase != Phase::kZero && state.phase != Phase::kInteger)) return false;
       state.phase = Phase::kPoint;
       return settle(state);
     case 'e':
-    case 'E':
-      return begin_exponent(state);
-    default:
-      return false;
+    case 'E': return begin_exponent(state);
+    default: return false;
   }
 }
 
@@ -290,9 +278,7 @@ void DecimalMachine::advance_mantissa(State& state, uint8_t digit) const {
       first_nonzero = true;
       state.lead = 1;
       break;
-    case Phase::kInteger:
-      state.lead = std::min(state.lead + 1, set.greatest_lead);
-      break;
+    case Phase::kInteger: state.lead = std::min(state.lead + 1, set.greatest_lead); break;
     default:
       state.phase = Phase::kFraction;
       if (state.zero && digit == 0) {
@@ -352,7 +338,7 @@ bool DecimalMachine::advance_exponent(State& state, uint8_t digit) const {
   if (magnitude > state.greatest) return false;
   state.magnitude = static_cast<int32_t>(magnitude);
   if (magnitude == 0) return true;  // leading zeros decide nothing
-  int64_t last = magnitude;         // with further digits, from `first` to `last`
+  int64_t last = magnitude;  // with further digits, from `first` to `last`
   for (int64_t first = magnitude; first <= state.greatest; first *= 10, last = last * 10 + 9) {
     if (last >= state.least) return true;
   }
@@ -526,12 +512,9 @@ bool DecimalMachine::accepting(const State& state) const {
   switch (state.phase) {
     case Phase::kZero:
     case Phase::kInteger:
-    case Phase::kFraction:
-      return exponents(state).contains_zero();
-    case Phase::kExponentDigit:
-      return state.least <= state.magnitude && state.magnitude <= state.greatest;
-    default:
-      return false;
+    case Phase::kFraction: return exponents(state).contains_zero();
+    case Phase::kExponentDigit: return state.least <= state.magnitude && state.magnitude <= state.greatest;
+    default: return false;
   }
 }
 
@@ -552,7 +535,8 @@ std::string canonical_key(const DecimalSpec& spec) {
   std::string key;
   if (set.minimum) key += (set.minimum_open ? ">" : ">=") + to_string(*set.minimum) + " ";
   if (set.maximum) key += (set.maximum_open ? "<" : "<=") + to_string(*set.maximum) + " ";
-  if (set.multiple) key += "%" + std::to_string(set.multiple->unit) + "e" + std::to_string(set.multiple->exponent) + " ";
+  if (set.multiple)
+    key += "%" + std::to_string(set.multiple->unit) + "e" + std::to_string(set.multiple->exponent) + " ";
   if (!spec.point) return key + "digits";
   if (spec.exponent) key += spec.scientific ? "scientific" : "exponent";
   // With a multiple, the strictest limits hold anyway.

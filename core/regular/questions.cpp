@@ -38,7 +38,8 @@ uint64_t ExprPool::count_words(ExprId root, uint64_t limit) {
     size_t at = 0;
     uint64_t total = 0;
   };
-  constexpr uint64_t kOpen = ~0ull;  // on the path: meeting it again is a cycle of live states, so infinitely many words
+  constexpr uint64_t kOpen =
+      ~0ull;  // on the path: meeting it again is a cycle of live states, so infinitely many words
   std::unordered_map<ExprId, uint64_t> counts;
   std::vector<Visit> path;
   const auto enter = [&](ExprId e) {

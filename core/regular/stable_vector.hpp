@@ -40,9 +40,7 @@ class StableVector {
  private:
   static constexpr uint32_t kChunks = 32 - kFirstBits;
   static size_t chunk_size(uint32_t k) { return size_t{1} << (kFirstBits + k); }
-  static uint32_t chunk_of(uint32_t i) {
-    return static_cast<uint32_t>(std::bit_width((i >> kFirstBits) + 1u)) - 1u;
-  }
+  static uint32_t chunk_of(uint32_t i) { return static_cast<uint32_t>(std::bit_width((i >> kFirstBits) + 1u)) - 1u; }
   T* slot(uint32_t i) {
     const uint32_t k = chunk_of(i);
     const uint32_t base = ((1u << k) - 1u) << kFirstBits;

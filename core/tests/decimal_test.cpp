@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
+using grammask::canonical_key;
 using grammask::DecimalSpec;
 using grammask::Machine;
-using grammask::canonical_key;
 using grammask::make_decimal_machine;
 
 namespace {
@@ -166,7 +166,8 @@ TEST_CASE("decimal: multiples") {
          {"0", "2.5", "-5", "7.5", "10.0"},
          {"1", "2", "13"},
          {"1.", "2.4", "5.5", "2.51"}});
-  check({{.multiple_of = "1e3", .exponent = false}, {"1000", "-12000.0", "0.0"}, {"1", "100", "1234"}, {"100.", "0.1"}});
+  check(
+      {{.multiple_of = "1e3", .exponent = false}, {"1000", "-12000.0", "0.0"}, {"1", "100", "1234"}, {"100.", "0.1"}});
   check({{.multiple_of = "1e15"}, {"1e15", "3E+16", "2000000000000000", "0.5e16"}, {"5e1"}, {"1e-", "1.e"}});
   check({{.multiple_of = "999999999999999999", .exponent = false}, {"1999999999999999998"}, {"1", "5"}, {"1."}});
   check({{.integer = true},
@@ -174,7 +175,8 @@ TEST_CASE("decimal: multiples") {
          {"1.5", "0.1", "0.1e", "1.5e0"},
          {"1e-1", "15e-01", "1.50e-", "0.5e-"}});
   check({{.integer = true, .exponent = false}, {"1.000", "0.0", "12"}, {"1."}, {"1.5", "0.1", "1.00001"}});
-  check({{.multiple_of = "3", .exponent = true}, {"3e7", "0.3e1", "1.2e1", "12e0"}, {"1", "3e-"}, {"3e-1", "1e", "4e"}});
+  check(
+      {{.multiple_of = "3", .exponent = true}, {"3e7", "0.3e1", "1.2e1", "12e0"}, {"1", "3e-"}, {"3e-1", "1e", "4e"}});
   check({{.multiple_of = "2.5", .integer = true, .exponent = false}, {"5", "10.0", "-15"}, {"2"}, {"2.", "7."}});
 }
 
@@ -241,7 +243,10 @@ TEST_CASE("decimal: no member, no start") {
 TEST_CASE("decimal: the limits on mantissas before an exponent") {
   const std::string zeros(40, '0');
   const std::string far = "0." + zeros + "01";  // the first nonzero digit has 41 zeros before it
-  check({{.minimum = "1", .maximum = "9"}, {"0." + zeros + "1e41", "1" + zeros.substr(1) + "e-39"}, {}, {far, "1" + zeros}});
+  check({{.minimum = "1", .maximum = "9"},
+         {"0." + zeros + "1e41", "1" + zeros.substr(1) + "e-39"},
+         {},
+         {far, "1" + zeros}});
   check({{.integer = true}, {"1" + zeros, "1" + zeros.substr(1) + "e-39"}, {}, {"1" + zeros + "e"}});
   check({{.integer = true}, {"1.0" + zeros.substr(2) + "e5", "1.0" + zeros}, {}, {"1.0" + zeros + "e", "1.5" + zeros}});
   check({{.maximum = "9"}, {"1.5" + zeros + zeros + "e0"}, {}, {}});  // the length is limited with multiples only
@@ -249,7 +254,10 @@ TEST_CASE("decimal: the limits on mantissas before an exponent") {
   check({{.within_reach = true}, {far, "0." + zeros + "1e7", "0.0" + zeros + zeros + "e3"}, {}, {far + "e"}});
   // A bound that no short mantissa comes near to.
   const std::string long_one = "1." + zeros + "1";
-  check({{.minimum = long_one, .maximum = "1." + zeros + "2", .within_reach = true}, {long_one}, {"1"}, {"0", "1e", "10"}});
+  check({{.minimum = long_one, .maximum = "1." + zeros + "2", .within_reach = true},
+         {long_one},
+         {"1"},
+         {"0", "1e", "10"}});
 }
 
 TEST_CASE("decimal: numbers as programs print them") {
@@ -340,7 +348,8 @@ TEST_CASE("decimal: keys") {
 }
 
 TEST_CASE("decimal: malformed and oversized numbers are refused") {
-  for (const char* text : {"", "-", "+1", "01", "1.", ".5", "1e", "0x1", "1 ", " 1", "Infinity", "NaN", "1e5.0", "--1"}) {
+  for (const char* text :
+       {"", "-", "+1", "01", "1.", ".5", "1e", "0x1", "1 ", " 1", "Infinity", "NaN", "1e5.0", "--1"}) {
     CAPTURE(text);
     CHECK(message_of({.minimum = text}).find("minimum \"" + std::string(text) + "\"") == 0);
     CHECK(message_of({.maximum = text}).find("maximum") == 0);
@@ -350,7 +359,8 @@ TEST_CASE("decimal: malformed and oversized numbers are refused") {
   for (const char* text : {"0", "0.00", "-1", "-0"}) {
     CHECK(message_of({.multiple_of = text}) == "multiple \"" + std::string(text) + "\" is not positive");
   }
-  CHECK(message_of({.multiple_of = "1234567890123456789"}).find("more than 18 significant digits") != std::string::npos);
+  CHECK(message_of({.multiple_of = "1234567890123456789"}).find("more than 18 significant digits") !=
+        std::string::npos);
   CHECK(message_of({.multiple_of = "123456789012345678000"}) == "");
   for (const char* text : {"1e400", "1e-401", "-1e99999999999999999999999", "1e-9223372036854775808"}) {
     CAPTURE(text);

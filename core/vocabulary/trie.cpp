@@ -9,7 +9,8 @@ std::string Trie::path(uint32_t node) const {
   while (node != 0) {
     out.push_back(static_cast<char>(byte[node]));
     // Children are numbered in the order of their parents, so the parent is the last node whose children start here or before.
-    node = static_cast<uint32_t>(std::upper_bound(first_child.begin(), first_child.end(), node) - first_child.begin()) - 1;
+    node =
+        static_cast<uint32_t>(std::upper_bound(first_child.begin(), first_child.end(), node) - first_child.begin()) - 1;
   }
   std::reverse(out.begin(), out.end());
   return out;
