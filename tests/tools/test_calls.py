@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import re
+from decimal import Decimal
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -124,6 +126,27 @@ def test_faults_tell_place_and_expectation(marked: str, expected: str) -> None:
     assert fault.column == len(before.rpartition("\n")[2]) + 1
     assert expected in fault.expected
     assert after.startswith(fault.found)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ('{"a":' * 100_000, "nested less deeply"),
+        ('{"zone": "\\ud800"}', "schema of get_time"),
+        ('{"zone": "CET", "n": \ud800}', "lone surrogate"),
+        ('{"zone": "CET", "n": NaN}', "a JSON number instead of NaN"),
+        ("", "'{'"),
+    ],
+)
+def test_hostile_texts(arguments: str, expected: str) -> None:
+    with pytest.raises(ToolCallError, match=re.escape(expected)):
+        ToolCalls([TIME], "hermes").parse('<tool_call>{"name": "get_time", "arguments": %s}</tool_call>' % arguments)  # noqa: UP031
+
+
+def test_numbers_keep_their_value() -> None:
+    text = '<tool_call>{"name": "get_time", "arguments": {"zone": "CET", "a": 1e999, "b": %s, "c": 0.5}}</tool_call>'
+    arguments = ToolCalls([TIME], "hermes").parse(text.replace("%s", "9" * 5000))[0].arguments
+    assert arguments == {"zone": "CET", "a": Decimal("1e999"), "b": Decimal("9" * 5000), "c": 0.5}
 
 
 def test_free_texts_may_order_members_as_they_like() -> None:

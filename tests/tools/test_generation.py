@@ -20,7 +20,7 @@ STARTS = {"harmony": "<|channel|>analysis<|message|>I think</x>so<|end|><|start|
 CASES = [("smollm2", name, 8) for name in FORMATS] + [
     ("qwen3", "hermes", 2),
     ("qwen3", "qwen3_coder", 2),
-    ("gptoss", "harmony", 2),
+    ("gptoss", "harmony", 1),
     ("llama3_1", "llama3_pythonic", 2),
     ("deepseek_v3", "deepseek_v3_1", 2),
 ]

@@ -13,7 +13,7 @@ from grammask.constraints.tools.format import KeywordArguments, Parameters, Tool
 from grammask.constraints.tools.formats import ALIASES, FORMATS
 from grammask.constraints.tools.lowering import FormatLowering
 from grammask.constraints.tools.parsing import FormatReader, ToolCall, ToolOutput, Validator
-from grammask.constraints.tools.source import Source, source_of_tokens
+from grammask.constraints.tools.source import source_of_text, source_of_tokens
 from grammask.constraints.tools.tool import Tool, as_tool
 from grammask.engine.errors import ConstraintError, ConstraintSyntaxError
 
@@ -125,7 +125,7 @@ class ToolCalls(Constraint):
     def read(self, output: str | Iterable[int], vocabulary: Vocabulary | None = None) -> ToolOutput:
         """Like ``parse``, with the free text of the output."""
         if isinstance(output, str):
-            source = Source(output)
+            source = source_of_text(output)
         elif vocabulary is None:
             raise TypeError("token ids need the vocabulary that they belong to")
         else:

@@ -1,6 +1,6 @@
 """Reading JSON and Python literals at a place in a text, with exact positions of faults.
 
-Numbers with a fraction or exponent become floats, beyond the range of floats decimals.
+Numbers with a fraction or exponent become floats, others integers; what neither can hold becomes a decimal.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def skip_blanks(text: str, position: int) -> int:
     return match.end()
 
 
-def _integer(text: str) -> int:
-    return int(text) if len(text) < _LONG_INTEGER else int(Decimal(text))
+def _integer(text: str) -> int | Decimal:
+    return int(text) if len(text) < _LONG_INTEGER else Decimal(text)
 
 
 def _number(text: str) -> float | Decimal:

@@ -64,6 +64,19 @@ class Source:
         return ToolCallError(self.text, position, expected)
 
 
+def source_of_text(text: str) -> Source:
+    """An output given as text.
+
+    Raises:
+        ToolCallError: it holds a lone surrogate.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ToolCallError(text, error.start, "a character instead of a lone surrogate") from None
+    return Source(text)
+
+
 def source_of_tokens(token_ids: Iterable[int], vocabulary: Vocabulary, markers: Iterable[str]) -> Source:
     """An output given as tokens; end-of-text tokens at its end are left out.
 
