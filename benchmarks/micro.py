@@ -263,7 +263,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--tokenizers", default="smollm2,llama3_1,gptoss,gemma3", help="for vocabulary and sizes")
     parser.add_argument("--cases", type=Path, help="MaskBench-style cases (default: those under $GRAMMASK_DATA)")
     parser.add_argument("--every", type=int, default=40, metavar="N", help="each n-th of them for sizes (default: 40)")
-    parser.add_argument("--json", type=Path, metavar="FILE")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="written after each part; parts not run are kept")
     parser.add_argument("--markdown", type=Path, metavar="FILE")
     options = parser.parse_args(arguments)
     tokenizers = options.tokenizers.split(",")
@@ -281,8 +281,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     unknown = set(options.only.split(",")) - parts.keys()
     if unknown:
         parser.error(f"no part {', '.join(sorted(unknown))}; there are {', '.join(parts)}")
-    data: dict[str, Any] = {"machine": describe_machine()}
-    caption = one_line(data["machine"])
+    data: dict[str, Any] = {}
+    if options.json and options.json.is_file():
+        data = json.loads(options.json.read_text("utf-8"))
+    machine = describe_machine()
+    caption = one_line(machine)
     print(caption)
     tables: list[Table] = []
     gc.disable()
@@ -291,15 +294,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
             table, data[name] = parts[name]()
             table.show()
             tables.append(table)
-            data[name]["table"] = asdict(table)
+            data[name].update(table=asdict(table), machine=machine)
+            if options.json:
+                write(options.json, [json.dumps(data, indent=1)])
             gc.collect()
     except (FileNotFoundError, ValueError) as error:
         print(f"benchmarks: {error}", file=sys.stderr)
         return 2
     if options.markdown:
         write(options.markdown, [caption, "", *(table.markdown() for table in tables)])
-    if options.json:
-        write(options.json, [json.dumps(data, indent=1)])
     return 0
 
 

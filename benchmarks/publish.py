@@ -17,9 +17,13 @@ from typing import Any
 
 from benchmarks.machine import one_line
 from benchmarks.maskbench import report
-from benchmarks.tables import Table
+from benchmarks.tables import Table, times_faster
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks.md"
+NOT_ROWS = {"table", "machine"}
+"""What stands beside the rows of a part of ``micro.json``."""
+ENOUGH = 10
+"""Fewer cases than this say nothing worth a sentence."""
 COLOURS = {"grammask": "#00796b", "grammask-any": "#80cbc4", "llguidance": "#d84315", "xgrammar": "#5e35b1"}
 
 
@@ -28,7 +32,8 @@ def sections(maskbench: dict[str, Any], regex_grammar: dict[str, Any], micro: di
     distributions = "![Share of compiles and masks by time; memory by cases done](images/benchmarks-distributions.svg)"
     growth = "![Cost by size of the vocabulary and of the constraint](images/benchmarks-growth.svg)"
     return {
-        "maskbench": f"{_comparison(maskbench, f'{_cases(maskbench):,} cases')}\n{distributions}\n",
+        "short": in_short(maskbench),
+        "maskbench": f"{_comparison(maskbench, _selection(maskbench))}\n{distributions}\n",
         "regex_grammar": _comparison(regex_grammar, f"{_cases(regex_grammar):,} constraints"),
         **{name: _micro(micro, name) for name in ("calls", "vocabulary", "batch", "sizes")},
         "growth": f"{_micro(micro, 'growth')}\n{growth}\n",
@@ -37,6 +42,35 @@ def sections(maskbench: dict[str, Any], regex_grammar: dict[str, Any], micro: di
 
 def _cases(data: Mapping[str, Any]) -> int:
     return max(int(summary["cases"]) for summary in data["summary"].values())
+
+
+def in_short(data: Mapping[str, Any]) -> str:
+    """A list of who passes what, and of where grammask is faster and slower than each peer (CPU time)."""
+    lines = []
+    for name, summary in data["summary"].items():
+        statuses = {status: count for status, count in summary["statuses"].items() if count}
+        lines.append(f"* {name}, {summary['cases']:,} cases: " + ", ".join(f"{n:,} {s}" for s, n in statuses.items()))
+    for own, peers in data["ratios"].items():
+        for peer, found in peers.items():
+            if found["cases"] < ENOUGH:
+                continue
+            ratios = {
+                f"{what} {measure}": value
+                for what, clocks in found["times_faster"].items()
+                for measure, value in clocks["cpu"].items()
+                if value is not None
+            }
+            faster = [f"{name} {times_faster(value)}" for name, value in ratios.items() if value >= 1]
+            slower = [f"{name} {times_faster(value)}" for name, value in ratios.items() if value < 1]
+            lines.append(f"* {own} against {peer} on the {found['cases']:,} cases that both pass: {', '.join(faster)}.")
+            lines.append(f"    Slower: {', '.join(slower) or 'nowhere'}.")
+    return "\n".join(lines)
+
+
+def _selection(data: Mapping[str, Any]) -> str:
+    every = data.get("selection", {}).get("every", 1)
+    part = f" (every {every}th of the file)" if every > 1 else ""
+    return f"{_cases(data):,} cases{part}"
 
 
 def _comparison(data: dict[str, Any], what: str) -> str:
@@ -51,7 +85,7 @@ def _comparison(data: dict[str, Any], what: str) -> str:
 
 
 def _micro(data: dict[str, Any], name: str) -> str:
-    return f"{Table(**data[name]['table']).markdown()}\n{one_line(data['machine'])}.\n"
+    return f"{Table(**data[name]['table']).markdown()}\n{one_line(data[name]['machine'])}.\n"
 
 
 def filled(page: str, contents: Mapping[str, str]) -> str:
@@ -95,14 +129,16 @@ def plot_distributions(data: Mapping[str, Any], path: Path) -> None:
 def plot_growth(data: Mapping[str, Any], path: Path) -> None:
     """The mean mask by size of the vocabulary, and times by size of the constraint."""
     figure, axes = _figure(3)
-    by_tokens = sorted((row for row in data["sizes"].values() if "tokens" in row), key=lambda row: row["tokens"])
+    by_tokens = sorted(
+        (row for name, row in data["sizes"].items() if name not in NOT_ROWS), key=lambda row: row["tokens"]
+    )
     for key, label in (("first", "first round"), ("again", "again")):
         axes[0].plot([r["tokens"] for r in by_tokens], [r[key]["mean"] for r in by_tokens], "o-", label=label)
     axes[0].set(xlabel="tokens in the vocabulary", ylabel="mean mask, µs", xlim=(0, None), ylim=(0, None))
     panels = ((axes[1], "compile", "compile, µs"), (axes[2], "again", "mean mask of the prefix, again, µs"))
     for axis, key, label in panels:
         for shape, rows in data["growth"].items():
-            if shape != "table":
+            if shape not in NOT_ROWS:
                 axis.plot([row["size"] for row in rows], [row[key] for row in rows], "o-", label=shape)
         axis.set(xscale="log", xlabel="size of the constraint", ylabel=label)
     axes[1].set(yscale="log")

@@ -29,7 +29,7 @@ def test_the_page_has_every_section() -> None:
     comparison = {**EMPTY, "summary": {"one": _no_cases()}, "ratios": {}}
     table = {"title": "T", "columns": ["a", "b"], "rows": [["x", "1"]]}
     names = ("calls", "vocabulary", "batch", "sizes", "growth")
-    contents = sections(comparison, comparison, {**EMPTY, **{name: {"table": table} for name in names}})
+    contents = sections(comparison, comparison, {name: {"table": table, "machine": EMPTY["machine"]} for name in names})
     page = filled(PAGE.read_text("utf-8"), contents)
     assert page.count("| x | 1 |") == len(names)
 
