@@ -15,7 +15,7 @@
 // how many members (only as far as a bound can still notice), which obligations are fulfilled, which other keys were
 // typed. A member is offered only if the object can still be completed after it.
 //
-// Tests: core/tests/object_frame_test.cpp, tests/core/test_objects.py.
+// Tests: core/tests/object_frame_test.cpp, tests/core/test_exactness.py.
 
 namespace grammask {
 

@@ -16,7 +16,7 @@
 // recurse or hold free keys cannot be subtracted; for those an item that repeats a value cannot be closed
 // (Frame::repeats, asked by the stepper), so the text must go another way.
 //
-// Tests: tests/core/test_unique_arrays.py.
+// Tests: tests/core/test_exactness.py.
 
 namespace grammask {
 

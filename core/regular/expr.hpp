@@ -30,7 +30,7 @@
 // Two kinds are not trees: a kFrame expands on demand into an ordinary expression (a nonterminal of a right-linear
 // grammar too large to write down, such as "the object after these keys"), a kMachine is the state of native code.
 //
-// Tests: core/tests/expr_test.cpp, tests/core/test_regular.py.
+// Tests: core/tests/expr_test.cpp, tests/core/test_exactness.py.
 
 namespace grammask {
 
