@@ -87,6 +87,8 @@ nb::object allowed_token_ids(Matcher& m) {
 }  // namespace
 
 NB_MODULE(_core, m) {
+  // Objects that module globals still hold when the interpreter exits are not leaks worth a warning to users.
+  nb::set_leak_warnings(false);
   static nb::exception<TooLarge> too_large(m, "ConstraintTooLargeError");
 
   nb::class_<Vocabulary>(m, "Vocabulary",
