@@ -90,7 +90,13 @@ def compile(  # the name is the public interface
     if not isinstance(constraint, Constraint):
         raise TypeError(
             f"expected a constraint such as grammask.Regex or grammask.JsonSchema, got {type(constraint).__name__}; "
-            "for a Python type use grammask.constraint_for(type)"
+            "a schema given as a dict goes through grammask.JsonSchema(schema), a Python type through "
+            "grammask.constraint_for(type), and the vocabulary comes second"
+        )
+    if not hasattr(vocabulary, "native"):
+        raise TypeError(
+            f"expected a grammask.Vocabulary, got {type(vocabulary).__name__}; "
+            "for a tokenizer file: grammask.Vocabulary.from_tokenizers(path)"
         )
     limits = limits or Limits()
     builder = VocabularyBuilder(vocabulary.native, max_expressions=limits.expressions, max_seconds=limits.seconds)
