@@ -19,7 +19,7 @@ from support.exactness import Judge
 from support.expressions import Expression, compile_native, recognise
 
 # GRAMMASK_EXAMPLES=20 looks twenty times as long.
-EXAMPLES = 25 * int(os.environ.get("GRAMMASK_EXAMPLES", "1"))
+EXAMPLES = 10 * int(os.environ.get("GRAMMASK_EXAMPLES", "1"))
 PLACES = settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
@@ -368,7 +368,7 @@ _item = st.lists(st.sampled_from(_ITEMS), max_size=4, unique=True).map(
 
 
 @given(_item, st.lists(_item, max_size=2), st.integers(0, 4), st.integers(0, 2), st.booleans(), st.integers(0, 99))
-@settings(PLACES, max_examples=3 * EXAMPLES)
+@settings(PLACES, max_examples=2 * EXAMPLES)
 def test_arrays_of_different_values(
     item: Expression, prefix: list[Expression], low: int, more: int, bounded: bool, seed: int
 ) -> None:
