@@ -96,12 +96,14 @@ def _torch_components(module: Any, all_weights: bool) -> dict[str, str]:
 
 
 def weights_digest(module: Any, *, all_weights: bool = False) -> str:
-    """64 bits of the SHA-256 of the names, shapes, dtypes and values of a torch module's parameters and buffers."""
+    """64 bits of the SHA-256 of the names, shapes, dtypes and values of what a torch module would save.
+
+    Buffers that it computes when it is made, and keeps under different names from release to release, are left out.
+    """
     import torch
 
     digest = hashlib.sha256()
-    tensors = {**dict(module.named_parameters()), **dict(module.named_buffers())}
-    for name, tensor in sorted(tensors.items()):
+    for name, tensor in sorted(module.state_dict().items()):
         flat = tensor.detach().reshape(-1)
         if not all_weights and flat.numel() > SAMPLED_VALUES:
             places = torch.linspace(0, flat.numel() - 1, SAMPLED_VALUES, dtype=torch.float64, device=flat.device)
