@@ -17,6 +17,12 @@ def hide(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: None if name in names else real(name, *rest))
 
 
+@pytest.mark.parametrize("name", ["smolm2", "SmolLM2", "smollm"])
+def test_slips_of_the_pen(name: str) -> None:
+    with pytest.raises(ModelNotFound, match='did you mean "smollm2"'):
+        load_model(name)
+
+
 @pytest.mark.parametrize("name", ["./absent", "/absent/folder", "~/absent-folder-of-a-model", "a/b/c", "..\\absent"])
 def test_absent_folders(name: str) -> None:
     with pytest.raises(ModelNotFound, match="there is no folder"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,6 +61,9 @@ def load_model(
         source = path
     elif _looks_like_a_path(text):
         raise ModelNotFound(f"there is no folder {path}")
+    elif get_close_matches(text.lower(), ["smollm2"], cutoff=0.8):
+        # Asking the hub for a slip of the pen takes a minute of retries where there is no network.
+        raise ModelNotFound(f'there is no model "{text}": did you mean "smollm2"?')
     return load_transformers(
         source,
         name=text,
