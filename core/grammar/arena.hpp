@@ -17,7 +17,7 @@
 //
 // A state is an expression made ready for stepping: for each class of bytes, what happens. Most bytes are decided by a
 // look-up: dead, or the next expression. A byte may also call a letter (push a frame), and a nullable state may return
-// to the frame below. Only where several of these apply at once does the matcher work with sets (matcher/threads.cpp).
+// to the frame below. Only where several of these apply at once does the matcher work with sets (matcher/stepper.cpp).
 //
 // One mutex guards all growth. States are published with release and never change, so stepping takes no lock.
 

@@ -10,7 +10,7 @@
 // byte ranges (the standard construction, see RFC 3629), and \uXXXX into sequences of hexadecimal digits the same way.
 // The sequences are joined into a trie with shared tails, so that the expression is deterministic.
 //
-// Tests: tests/core/test_characters.py.
+// Tests: tests/core/test_exactness.py.
 
 namespace grammask {
 

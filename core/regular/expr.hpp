@@ -69,7 +69,7 @@ struct Expr {
   uint32_t first = 0;   // memo of byte_first, index into byte sets, 0 unknown
   uint32_t reach = 0;   // memo of the grammar layer's start_bytes, likewise
   uint32_t expansion = 0;  // memo of expand, for frames
-  State* state = nullptr;  // grammar/state.hpp; written once, published with release
+  State* state = nullptr;  // grammar/arena.hpp; written once, published with release
 };
 
 // What the frames of the grammar layer provide to the regular layer.
