@@ -125,14 +125,13 @@ std::string Matcher::forced_bytes(size_t limit) {
     if (compiled_->names_tokens) stepper_.special_tokens(threads_, named);
     if (!named.empty()) break;
     // The start set is a superset: a byte counts only if it can really be read.
-    int viable = 0, tried = 0;
+    int viable = 0;
     uint8_t byte = 0;
     std::vector<Thread> after;
     const ByteSet candidates = stepper_.start(threads_);
     if (candidates.count() > 8) break;
     candidates.for_each([&](uint8_t b) {
       if (viable > 1) return;
-      ++tried;
       Moment here = now();
       if (step(b, threads_)) {
         ++viable;
