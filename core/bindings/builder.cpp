@@ -162,6 +162,20 @@ void bind_builder(nb::module_& m) {
           [](Builder& b, const nb::bytes& data) { return b.with([&](ExprPool& p) { return p.literal(view(data)); }); },
           "data"_a)
       .def(
+          "literals",
+          [](Builder& b, nb::sequence words) {
+            std::vector<std::string_view> views;
+            views.reserve(nb::len(words));
+            std::vector<nb::object> owners;  // a sequence may make its items when it is asked for them
+            for (nb::handle word : words) {
+              views.push_back(view(word));
+              if (!nb::isinstance<nb::list>(words) && !nb::isinstance<nb::tuple>(words))
+                owners.push_back(nb::borrow(word));
+            }
+            return b.with([&](ExprPool& p) { return p.words(std::move(views)); });
+          },
+          "words"_a)
+      .def(
           "byte_set",
           [](Builder& b, const std::vector<std::pair<int, int>>& ranges) {
             ByteSet s;

@@ -7,6 +7,7 @@
 #include "mask/counted_text.hpp"
 #include "mask/open_text.hpp"
 #include "mask/walk.hpp"
+#include "mask/word_walk.hpp"
 #include "matcher/stepper.hpp"
 
 namespace grammask {
@@ -75,6 +76,7 @@ struct Making {
     }
   }
   bool add_call(const State& state, size_t index);
+  bool add_words();
 };
 
 // Tokens that begin with a call which alone can read their first byte: those inside the callee are its local mask, those
@@ -109,6 +111,42 @@ bool Making::add_call(const State& state, size_t index) {
   return true;
 }
 
+// One word out of many and then something: the words are followed in their list, and only tokens that hold the end of
+// one are walked on from there.
+bool Making::add_words() {
+  const Trie& trie = vocabulary.trie();
+  const WordMachine* machine = nullptr;
+  WordMachine::Range range{};
+  ExprId rest = ExprPool::kEpsilonId;
+  {
+    const std::lock_guard lock(arena.mutex());
+    ExprPool& pool = arena.pool();
+    ExprId head = expr;
+    if (pool.node(expr).kind == Kind::kConcat) {
+      head = pool.node(expr).a;
+      rest = pool.node(expr).b;
+    }
+    if (pool.node(head).kind != Kind::kMachine) return false;
+    machine = dynamic_cast<const WordMachine*>(&pool.machine_of(head));
+    if (!machine) return false;
+    range = machine->range(pool.node(head).b);
+  }
+  std::vector<uint32_t> ends;
+  if (machine->ends(range)) ends.push_back(0);
+  walk_words(trie, *machine, range, [&](uint32_t x) { add_tokens(trie, x); }, [&](uint32_t x) { ends.push_back(x); });
+  const Thread after{rest, Stack::kBottom};
+  const bool may_return = arena.state(rest).nullable;
+  std::vector<uint32_t> vague;
+  for (const uint32_t x : ends) {
+    if (trie.child_count[x] == 0) continue;
+    if (may_return && x != 0) returns.push_back(x);
+    if (rest == ExprPool::kEpsilonId) continue;
+    walker.walk(trie, {&after, 1}, [&](uint32_t y) { add_tokens(trie, y); }, {&returns, &vague, {}}, x);
+  }
+  add_readable_below(trie, vague);
+  return true;
+}
+
 std::unique_ptr<LocalMask> by_walk(Arena& arena, const Vocabulary& vocabulary, ExprId e) {
   auto mask = std::make_unique<LocalMask>();
   const Trie& trie = vocabulary.trie();
@@ -116,16 +154,18 @@ std::unique_ptr<LocalMask> by_walk(Arena& arena, const Vocabulary& vocabulary, E
   mask->returns_at_once = state.nullable;
   auto words = std::make_shared<std::vector<uint32_t>>(vocabulary.words(), 0u);
   Making making(arena, vocabulary, e, *words);
-  std::vector<uint32_t> vague, walked;
-  ByteSet called;
-  for (size_t i = 0; i < state.letters.size(); ++i) {
-    if (making.add_call(state, i)) called = called | state.letters[i].start;
-  }
-  const Thread start{e, Stack::kBottom};
-  making.walker.walk(trie, {&start, 1}, [&](uint32_t x) { making.add_tokens(trie, x); }, {&walked, &vague, called});
-  making.add_readable_below(trie, vague);
   std::vector<uint32_t>& returns = making.returns;
-  returns.insert(returns.end(), walked.begin(), walked.end());
+  if (!making.add_words()) {
+    std::vector<uint32_t> vague, walked;
+    ByteSet called;
+    for (size_t i = 0; i < state.letters.size(); ++i) {
+      if (making.add_call(state, i)) called = called | state.letters[i].start;
+    }
+    const Thread start{e, Stack::kBottom};
+    making.walker.walk(trie, {&start, 1}, [&](uint32_t x) { making.add_tokens(trie, x); }, {&walked, &vague, called});
+    making.add_readable_below(trie, vague);
+    returns.insert(returns.end(), walked.begin(), walked.end());
+  }
   std::sort(returns.begin(), returns.end());
   returns.erase(std::unique(returns.begin(), returns.end()), returns.end());
   size_t count = 0;

@@ -160,7 +160,7 @@ class DecimalMachine final : public Machine {
     for (const bool negative : {false, true}) exponent_nonzero_[negative] = exponent_spells_nonzero(negative);
   }
 
-  ByteSet alphabet() const override {
+  ByteSet alphabet(uint32_t) const override {
     ByteSet s = ByteSet::range('0', '9');
     for (const char c : {'-', '+', '.', 'e', 'E'}) s.add(static_cast<uint8_t>(c));
     return s;

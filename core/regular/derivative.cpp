@@ -117,7 +117,7 @@ const ByteSet& ExprPool::byte_first(ExprId e) {
   switch (n.kind) {
     case Kind::kSet: s = byte_sets_[n.a]; break;
     case Kind::kMachine:
-      machines_[n.a]->alphabet().for_each([&](uint8_t b) {
+      machines_[n.a]->alphabet(n.b).for_each([&](uint8_t b) {
         if (machines_[n.a]->step(n.b, b) != Machine::kDead) s.add(b);
       });
       break;
@@ -223,7 +223,7 @@ void ExprPool::byte_classes(ExprId e, Classes& out) {
     std::array<int, 256> key;
     for (size_t b = 0; b < 256; ++b) key[b] = out.of[b];
     std::unordered_map<uint64_t, int> ids;
-    machines_[n.a]->alphabet().for_each([&](uint8_t b) {
+    machines_[n.a]->alphabet(n.b).for_each([&](uint8_t b) {
       const uint64_t step = uint64_t{out.of[b]} << 32 | machines_[n.a]->step(n.b, b);
       key[b] = 256 + ids.try_emplace(step, static_cast<int>(ids.size())).first->second;
     });

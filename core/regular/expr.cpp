@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "regular/words.hpp"
+
 namespace grammask {
 
 namespace {
@@ -164,6 +166,26 @@ ExprId ExprPool::add_machine(const std::string& key, std::function<std::unique_p
   machines_.push_back(make());
   const ExprId e = machine(static_cast<uint32_t>(machines_.size() - 1), machines_.back()->start());
   machine_index_.emplace(key, e);
+  return e;
+}
+
+ExprId ExprPool::words(std::vector<std::string_view> words) {
+  sort_words(words);
+  // A few words are worth their own expressions, whose states and masks are shared with all that hold the same endings.
+  constexpr size_t kFew = 32;
+  if (words.size() <= kFew) {
+    std::vector<ExprId> options;
+    for (const std::string_view w : words) options.push_back(literal(w));
+    return unite(options);
+  }
+  const uint64_t hash = hash_words(words);
+  const auto [first, last] = word_index_.equal_range(hash);
+  for (auto known = first; known != last; ++known) {
+    if (static_cast<const WordMachine&>(machine_of(known->second)).equals(words)) return known->second;
+  }
+  machines_.push_back(std::make_unique<WordMachine>(words));
+  const ExprId e = machine(static_cast<uint32_t>(machines_.size() - 1), machines_.back()->start());
+  word_index_.emplace(hash, e);
   return e;
 }
 
@@ -474,7 +496,7 @@ std::string ExprPool::show(ExprId e, int depth) {
     case Kind::kToken: return "<token " + std::to_string(n.a) + ">";
     case Kind::kKey: return "<key " + std::to_string(n.c) + ">";
     case Kind::kFrame: return "<object " + std::to_string(n.a) + " state " + std::to_string(n.b) + ">";
-    case Kind::kMachine: return "<number " + std::to_string(n.a) + " state " + std::to_string(n.b) + ">";
+    case Kind::kMachine: return "<machine " + std::to_string(n.a) + " state " + std::to_string(n.b) + ">";
   }
   return "?";
 }

@@ -121,6 +121,8 @@ class ExprPool {
   ExprId frame(uint32_t frame, uint32_t state, uint32_t depth);
   ExprId machine(uint32_t machine, uint32_t state);
   ExprId add_machine(const std::string& key, std::function<std::unique_ptr<Machine>()> make);
+  // One word out of many; the order of the words and repetitions do not matter.
+  ExprId words(std::vector<std::string_view> words);
 
   // -- derivatives
   ExprId derive(ExprId e, uint8_t byte);
@@ -194,6 +196,7 @@ class ExprPool {
   std::unordered_map<uint64_t, std::vector<uint32_t>> byte_set_index_;
   std::vector<std::unique_ptr<Machine>> machines_;
   std::unordered_map<std::string, ExprId> machine_index_;
+  std::unordered_multimap<uint64_t, ExprId> word_index_;  // by hash_words
   std::unordered_map<uint64_t, ExprId> memo_;
   FrameExpander* expander_ = nullptr;
   uint64_t max_expressions_ = 20'000'000;

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "regular/byte_set.hpp"
 
@@ -25,8 +26,12 @@ class Machine {
 
   virtual bool accepts(uint32_t state) const = 0;
 
-  // Bytes that occur in words at all; every other byte leads to kDead.
-  virtual ByteSet alphabet() const { return ByteSet::all(); }
+  // A superset of the bytes that may come next in a state; every other byte leads to kDead.
+  virtual ByteSet alphabet(uint32_t) const { return ByteSet::all(); }
+
+  // Answers that an implementation may know without a search; false where it does not.
+  virtual bool count_words(uint32_t, uint64_t&) const { return false; }
+  virtual bool shortest(uint32_t, std::string&) const { return false; }
 
   // Upper bound estimate of memory, for budgets.
   virtual size_t memory_bytes() const = 0;

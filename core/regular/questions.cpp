@@ -43,10 +43,16 @@ uint64_t ExprPool::count_words(ExprId root, uint64_t limit) {
   std::unordered_map<ExprId, uint64_t> counts;
   std::vector<Visit> path;
   const auto enter = [&](ExprId e) {
+    uint64_t known = 0;
+    if (nodes_[e].kind == Kind::kMachine && machine_of(e).count_words(nodes_[e].b, known)) {
+      counts[e] = std::min(known, limit);
+      return;
+    }
     counts[e] = kOpen;
     path.push_back({e, successors(*this, e), 0, nullable(e) ? 1u : 0u});
   };
   enter(root);
+  if (path.empty()) return counts[root];
   while (true) {
     Visit& v = path.back();
     if (v.total >= limit) return limit;
@@ -77,6 +83,28 @@ uint64_t ExprPool::count_words(ExprId root, uint64_t limit) {
 bool ExprPool::shortest(ExprId root, std::string& out) {
   out.clear();
   if (!alive(root)) return false;
+  const Expr& n = nodes_[root];
+  std::string part;
+  if (n.kind == Kind::kMachine && machine_of(root).shortest(n.b, out)) return true;
+  if (n.kind == Kind::kConcat) {
+    ExprId x = root;
+    for (; nodes_[x].kind == Kind::kConcat; x = nodes_[x].b) {
+      shortest(nodes_[x].a, part);
+      out += part;
+    }
+    shortest(x, part);
+    out += part;
+    return true;
+  }
+  if (n.kind == Kind::kUnion) {
+    bool found = false;
+    for (const ExprId c : children(root)) {
+      if (!shortest(c, part) || (found && part.size() >= out.size())) continue;
+      found = true;
+      out = part;
+    }
+    return true;
+  }
   struct Step {
     ExprId from;
     uint8_t byte;

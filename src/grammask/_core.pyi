@@ -68,6 +68,9 @@ class Builder:
     @property
     def epsilon(self) -> Expr: ...  # the empty word only
     def literal(self, data: bytes) -> Expr: ...
+    def literals(self, words: Sequence[bytes]) -> Expr:
+        """One of these words. Millions are fine: they are kept as a sorted list that serves as an automaton, whose
+        memory is that of the words, of 4 bytes for each, and of the states that were visited."""
     def byte_set(self, ranges: Sequence[tuple[int, int]]) -> Expr: ...  # one byte out of inclusive ranges
     def chars(self, ranges: Sequence[tuple[int, int]], spelling: Spelling = "utf8") -> Expr:
         """One code point out of inclusive ranges, spelled as told."""
