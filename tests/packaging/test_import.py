@@ -22,12 +22,14 @@ HEAVY = {
     "requests",
     "rich",
     "safetensors",
+    "starlette",
     "tiktoken",
     "tokenizers",
     "torch",
     "transformers",
     "typer",
     "urllib.request",
+    "uvicorn",
 }
 
 

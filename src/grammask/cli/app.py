@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from grammask.cli import check, explain, generate, lab, providers, tokens
+from grammask.cli import check, explain, explore, generate, lab, providers, tokens
 
 EPILOG = """
 Exit status: 0 success; 1 not valid; 2 wrong usage; 3 the constraint cannot be enforced; 4 model or tokenizer trouble;
@@ -60,3 +60,4 @@ _add("tokens", tokens.tokens, tokens.EXAMPLES)
 _add("explain", explain.explain, explain.EXAMPLES)
 _add("providers", providers.providers, providers.EXAMPLES)
 _add("lab", lab.lab, lab.EXAMPLES)
+_add("explore", explore.explore, explore.EXAMPLES)
