@@ -2,7 +2,8 @@
 
     constraints -> engine -> _core
     engine.compile, which joins a constraint with a vocabulary, stands above both
-    decoding -> models, sampling, constraints, engine   (a model's generate() hands over to decoding, imported late)
+    display, which shows objects that it is handed, imports nothing of the package
+    decoding -> models, sampling, constraints, engine, display   (a model's generate() hands over to decoding, imported late)
     cli, integrations, server, explorer, lab, providers -> everything below; nothing below imports them
 
 Imports for the type checker only (under ``if TYPE_CHECKING:``) do not count.
@@ -28,9 +29,21 @@ BELOW = {
     "constraints": {"_core", "engine"},
     "engine.compile": {"_core", "constraints", "engine"},
     "models": {"_core", "decoding", "engine", "sampling"},
-    "decoding": {"_core", "constraints", "engine", "engine.compile", "models", "sampling"},
+    "display": set(),
+    "decoding": {"_core", "constraints", "display", "engine", "engine.compile", "models", "sampling"},
 }
-ON_TOP = {"__init__", "cli", "integrations", "server", "explorer", "lab", "providers"}
+ON_TOP = {
+    "__init__",
+    "cli",
+    "explorer",
+    "hosted",
+    "integrations",
+    "lab",
+    "programs",
+    "providers",
+    "server",
+    "validation",
+}
 
 
 def layer(parts: Sequence[str]) -> str:
