@@ -3,7 +3,7 @@
     constraints -> engine -> _core
     engine.compile, which joins a constraint with a vocabulary, stands above both
     display, which shows objects that it is handed, imports nothing of the package
-    decoding -> models, sampling, constraints, engine, display   (a model's generate() hands over to decoding, imported late)
+    decoding -> models, sampling, constraints, engine, display   (a model's generate() goes to decoding, imported late)
     cli, integrations, server, explorer, lab, providers -> everything below; nothing below imports them
 
 Imports for the type checker only (under ``if TYPE_CHECKING:``) do not count.

@@ -71,7 +71,7 @@ def headline(trace: Trace) -> str:
 
 def label(step: Step) -> str:
     """What a step is, in a few words."""
-    parts = [step.kind]
+    parts: list[str] = [step.kind]
     if step.role:
         parts.append(step.role)
     if step.name:
