@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from grammask.explorer.json_place import offset_of
 from grammask.explorer.problems import Problem
 
 if TYPE_CHECKING:
@@ -131,7 +132,10 @@ class ConstraintSpec:
         try:
             return grammask.compile(constraint, vocabulary, grammask.Limits(seconds=SECONDS))
         except (ValueError, TypeError) as error:
-            raise Problem.of_error(error, "constraint") from error
+            problem = Problem.of_error(error, "constraint")
+            if self.kind == "json_schema" and problem.pointer is not None:
+                problem.line, problem.column = _place_of(self.text, problem.pointer)
+            raise problem from error
 
 
 def byte_vocabulary() -> Vocabulary:
@@ -156,6 +160,14 @@ def parse_json(text: str, field: str) -> Any:
         raise Problem(field, "not JSON", error.msg, line=error.lineno, column=error.colno) from error
     except (RecursionError, ValueError) as error:
         raise Problem(field, "not JSON", "it is nested too deeply, or holds a number that is too long") from error
+
+
+def _place_of(text: str, pointer: str) -> tuple[int | None, int | None]:
+    """Line and column, from 1, of what a JSON pointer names; None where it is not in the text."""
+    offset = offset_of(text, pointer)
+    if offset is None:
+        return None, None
+    return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
 
 
 def _tools(text: str) -> list[Any]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -65,45 +66,84 @@ class _Frame:
 
 def place_in(text: str) -> JsonPlace:
     """The place at the end of a text. Whatever follows the first thing that is no JSON is left out."""
-    frames: list[_Frame] = []
-    lexemes: list[Lexeme] = []
-    where: Where = "value"
-    partial = ""
-    position = 0
-    while position < len(text):
-        found = _LEXEME.match(text, position)
-        if found is None:
-            break
-        lexeme, kind = found.group(), str(found.lastgroup)
-        position = found.end()
-        partial = ""
-        top = frames[-1] if frames else None
-        if kind == "punctuation":
-            kind = lexeme
-            where = _punctuation(lexeme, frames, where)
-        elif kind == "string":
-            closed = len(lexeme) > 1 and lexeme.endswith('"') and not _odd_backslashes(lexeme[:-1])
-            if where == "key":
-                kind = "key"
-                if not closed:
-                    where, partial = "in key", lexeme
-                elif top is not None:
-                    top.part = _decoded(lexeme)
-                    top.keys.append(top.part)
-                    where = "colon"
-            elif closed:
-                where = _after(frames)
-            else:
-                where, partial = "in string", lexeme
-        elif kind in ("number", "literal"):
-            if position == len(text) and lexeme not in ("true", "false", "null"):
-                where, partial = ("in number" if kind == "number" else "in literal"), lexeme
-            else:
-                where = _after(frames)
-        lexemes.append(Lexeme(found.start(), found.end(), kind))
+    scan = _Scan(text)
+    lexemes = tuple(scan)
+    frames = scan.frames
     keys = tuple(frames[-1].keys) if frames and frames[-1].is_object else ()
-    path = tuple(frame.part for frame in frames if frame.part is not None)
-    return JsonPlace(path, where, keys, partial, tuple(lexemes))
+    return JsonPlace(scan.path, scan.where, keys, scan.partial, lexemes)
+
+
+def offset_of(text: str, pointer: str) -> int | None:
+    """Where in a JSON text the value that a JSON pointer names begins; None if there is no such value."""
+    wanted = tuple(part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:])
+    scan = _Scan(text)
+    where, path = scan.where, scan.path
+    for lexeme in scan:
+        if where == "value" and lexeme.kind not in ("space", "]") and tuple(map(str, path)) == wanted:
+            return lexeme.start
+        where, path = scan.where, scan.path
+    return None
+
+
+class _Scan:
+    """Reads a text piece by piece, keeping the place after each.
+
+    Attributes:
+        frames: the objects and arrays that are open.
+        where, partial: as in ``JsonPlace``.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self.frames: list[_Frame] = []
+        self.where: Where = "value"
+        self.partial = ""
+
+    @property
+    def path(self) -> tuple[str | int, ...]:
+        """As in ``JsonPlace``."""
+        return tuple(frame.part for frame in self.frames if frame.part is not None)
+
+    def __iter__(self) -> Iterator[Lexeme]:
+        position = 0
+        while position < len(self._text):
+            found = _LEXEME.match(self._text, position)
+            if found is None:
+                return
+            position = found.end()
+            self.partial = ""
+            kind = self._take(found.group(), str(found.lastgroup), at_end=position == len(self._text))
+            yield Lexeme(found.start(), found.end(), kind)
+
+    def _take(self, lexeme: str, kind: str, *, at_end: bool) -> str:
+        if kind == "punctuation":
+            self.where = _punctuation(lexeme, self.frames, self.where)
+            return lexeme
+        if kind == "string":
+            return self._take_string(lexeme)
+        if kind in ("number", "literal"):
+            if at_end and lexeme not in ("true", "false", "null"):
+                self.where, self.partial = ("in number" if kind == "number" else "in literal"), lexeme
+            else:
+                self.where = _after(self.frames)
+        return kind
+
+    def _take_string(self, lexeme: str) -> str:
+        closed = len(lexeme) > 1 and lexeme.endswith('"') and not _odd_backslashes(lexeme[:-1])
+        if self.where != "key":
+            if closed:
+                self.where = _after(self.frames)
+            else:
+                self.where, self.partial = "in string", lexeme
+            return "string"
+        if closed:
+            top = self.frames[-1]
+            top.part = _decoded(lexeme)
+            top.keys.append(top.part)
+            self.where = "colon"
+        else:
+            self.where, self.partial = "in key", lexeme
+        return "key"
 
 
 def _punctuation(mark: str, frames: list[_Frame], where: Where) -> Where:

@@ -139,13 +139,23 @@ class Walk:
         Raises:
             Problem: the constraint does not allow it here.
         """
-        if self.ended or not 0 <= token_id < self._bench.vocabulary.size or not self.matcher.accept(token_id):
-            where = f"step {self.step}"
-            known = 0 <= token_id < self._bench.vocabulary.size
-            name = repr(self._bench.names.text(token_id)) if known else str(token_id)
-            raise Problem("path", "not possible", f"the token {name} may not come at {where} under this constraint")
+        self.require(token_id)
+        self.matcher.accept(token_id)
         self.state.append(token_id)
         self.ended = token_id in self._bench.vocabulary.eos_token_ids
+
+    def require(self, token_id: int) -> None:
+        """Make sure that a token may come next.
+
+        Raises:
+            Problem: it may not.
+        """
+        size = self._bench.vocabulary.size
+        known = 0 <= token_id < size
+        if self.ended or not known or not unpack_mask(self.mask(), size)[token_id]:
+            name = repr(self._bench.names.text(token_id)) if known else str(token_id)
+            where = f"step {self.step}"
+            raise Problem("path", "not possible", f"the token {name} may not come at {where} under this constraint")
 
     def draw(self) -> int:
         """The token that the sampler draws here.
@@ -223,6 +233,7 @@ def run(
         certain = token_id == expected or bool(len(walk.matcher.allowed_token_ids()) == 1)
         forced = forced[1:] if token_id == expected else []
         if count >= known:
+            walk.require(token_id)
             yield {"chip": chip(walk, bench, token_id, forced=certain)}
         walk.accept(token_id)
     yield _end("stop" if walk.ended or walk.only_end() else "steps", walk)
