@@ -7,6 +7,8 @@ save forward passes, and neither changes which outputs are possible:
   forward pass that is needed anyway; at the start, together with the prompt.
 * When nothing but the end of the text is possible, the output ends without asking the model for it.
 
+With a Budget, every choice moreover leaves enough tokens to complete the output.
+
 The loop knows no text and no particular model: bytes, characters and stop texts are the caller's business, and a model
 is whatever has a ``Session``. Covered by tests/decoding/test_loop.py.
 """
@@ -19,12 +21,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from grammask.decoding.budget import Budget
+from grammask.decoding.forced import CertainText
 from grammask.decoding.result import FinishReason, Usage
 
 if TYPE_CHECKING:
     from grammask._core import Matcher
     from grammask.engine.vocabulary import Vocabulary
-    from grammask.models import Session
+    from grammask.models.prefix_cache import PromptSession
     from grammask.sampling import SampledToken, SamplerState
 
 
@@ -32,37 +36,46 @@ class Decoding:
     """One run of the loop. Iterate over it once: it yields each token as soon as it is certain.
 
     Args:
-        session: an empty sequence of the model.
+        session: a sequence of the model; its first forward pass is given the whole prompt.
         prompt_ids: at least one token.
         vocabulary: the model's.
         matcher: the constraint's state before the first token.
         state: the sampler's.
         max_tokens: the most tokens to produce, forced ones and the end-of-text token included.
-        cancelled: asked before each forward pass.
+        interrupted: asked before each forward pass: a reason to end there, or None.
+        may_cut: the output may be cut at ``max_tokens``; else it is completed within them.
+
+    Raises:
+        BudgetTooSmall: the output may not be cut, and none is known to fit.
 
     Attributes (while and after iterating):
         finish_reason: why it ended; None while it has not.
         tokens: what was yielded.
+        pieces: the bytes of each of them, none for special tokens.
         prompt_seconds: from the start of the iteration to the end of the first forward pass.
     """
 
     def __init__(
         self,
-        session: Session,
+        session: PromptSession,
         prompt_ids: Sequence[int],
         vocabulary: Vocabulary,
         matcher: Matcher,
         state: SamplerState,
         *,
         max_tokens: int,
-        cancelled: Callable[[], bool],
+        interrupted: Callable[[], FinishReason | None],
+        may_cut: bool,
     ) -> None:
         self._session = session
         self._prompt_ids = list(prompt_ids)
         self._matcher = matcher
         self._state = state
         self._max_tokens = max_tokens
-        self._cancelled = cancelled
+        self._interrupted = interrupted
+        self._vocabulary = vocabulary
+        self._certain = CertainText(vocabulary)
+        self.pieces: list[bytes] = []
         self._eos_ids = frozenset(vocabulary.eos_token_ids)
         self._stop_ids = frozenset(state.sampler.sampling.stop_token_ids)
         # A stop token that is no text, such as an end of turn, acts like end of text: it may come where the output may
@@ -70,6 +83,7 @@ class Decoding:
         self._end_ids = sorted(
             self._eos_ids | {token for token in self._stop_ids if vocabulary.token_bytes(token) is None}
         )
+        self._budget = None if may_cut else Budget(matcher, max_tokens, self._end_ids.__contains__)
         self._mask = np.zeros((vocabulary.size + 31) // 32, dtype=np.int32)
         self._forced_count = 0
         self._model_calls = 0
@@ -80,7 +94,13 @@ class Decoding:
     @property
     def usage(self) -> Usage:
         """The counts so far."""
-        return Usage(len(self._prompt_ids), len(self.tokens), self._forced_count, self._model_calls)
+        cached = self._session.cached_tokens
+        return Usage(len(self._prompt_ids), len(self.tokens), self._forced_count, self._model_calls, cached)
+
+    @property
+    def is_limited(self) -> bool:
+        """The budget has refused a token that the constraint allows."""
+        return self._budget is not None and self._budget.refusals > 0
 
     @property
     def is_complete(self) -> bool:
@@ -101,7 +121,7 @@ class Decoding:
         start = time.perf_counter()
         unread = self._prompt_ids.copy()
         while True:
-            for token_id in self._matcher.forced_tokens():
+            for token_id in self._forced_tokens():
                 if len(self.tokens) >= self._max_tokens:
                     break
                 unread.append(token_id)
@@ -117,18 +137,34 @@ class Decoding:
             if self._model_calls == 1:
                 self.prompt_seconds = time.perf_counter() - start
             choice = self._state.sampler.sample(logits, self._state, mask=self._mask)
+            if self._budget is not None:
+                choice = self._budget.choose(choice, logits, self._state, self._mask)
             unread.append(choice.token_id)
             yield self._take(choice)
             if self._has_ended():
                 return
+
+    def _forced_tokens(self) -> list[int]:
+        token_ids = self._certain.tokens(self._matcher, self.pieces)
+        if self._budget is None or not token_ids:
+            return token_ids
+        return self._budget.forced(token_ids, len(self._matcher.forced_bytes()), self._length_of)
+
+    def _length_of(self, token_id: int) -> int:
+        return len(self._vocabulary.token_bytes(token_id) or b"")
+
+    def close(self) -> None:
+        """Gives the session back; to be called when the iteration is over or given up."""
+        self._session.close()
 
     def _has_ended(self) -> bool:
         return self.finish_reason is not None
 
     def _reason_to_end(self) -> FinishReason | None:
         """Why no forward pass is needed; if one is, the mask for it is filled."""
-        if self._cancelled():
-            return "cancelled"
+        reason = self._interrupted()
+        if reason is not None:
+            return reason
         self._fill_mask()
         if self._matcher.is_complete and not self._allows_more():
             return "stop"
@@ -155,7 +191,10 @@ class Decoding:
         # Only end-of-text tokens are known to the matcher; the other ends were added to the mask above.
         if (not ends or token_id in self._eos_ids) and not self._matcher.accept(token_id):
             raise RuntimeError(f"the matcher refuses token {token_id}, which it allowed: please report this as a bug")
+        if self._budget is not None:
+            self._budget.take(token_id)
         self._state.append(token_id)
+        self.pieces.append(self._vocabulary.token_bytes(token_id) or b"")
         self.tokens.append(choice)
         self._forced_count += choice.report.forced
         if ends:

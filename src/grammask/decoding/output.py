@@ -24,11 +24,13 @@ class Output:
     Attributes:
         compiled: the constraint over the model's vocabulary.
         parse: from a complete text to the value.
+        partial: from a beginning of a text to what it tells of the value.
         structured: the user gave a constraint; False for free text.
     """
 
     compiled: CompiledConstraint
     parse: Callable[[str], Any]
+    partial: Callable[[str], Any]
     structured: bool
 
 
@@ -46,26 +48,29 @@ def resolve_output(wanted: Any, vocabulary: Vocabulary) -> Output:
     """
     from grammask.constraints.base import Constraint
     from grammask.constraints.regex import Regex
+    from grammask.decoding.partial import partial_reader
     from grammask.engine.compile import CompiledConstraint, compile
 
+    partial = partial_reader(wanted)
     if wanted is None:
-        return Output(compile(Regex(FREE_TEXT), vocabulary), _as_it_is, structured=False)
+        return Output(compile(Regex(FREE_TEXT), vocabulary), _as_it_is, partial, structured=False)
     if isinstance(wanted, CompiledConstraint):
         if wanted.vocabulary.fingerprint != vocabulary.fingerprint:
             theirs, ours = repr(wanted.vocabulary), repr(vocabulary)
             raise ValueError(
                 f"the constraint was compiled for {theirs}, but the model has {ours}: use model.vocabulary"
             )
-        return Output(wanted, _reader(wanted.constraint), structured=True)
+        return Output(wanted, reader_of(wanted.constraint), partial, structured=True)
     if isinstance(wanted, (Constraint, str)):
-        return Output(compile(wanted, vocabulary), _reader(wanted), structured=True)
+        return Output(compile(wanted, vocabulary), reader_of(wanted), partial, structured=True)
     from grammask.constraints.types import TypedOutput, typed_output
 
     typed = wanted if isinstance(wanted, TypedOutput) else typed_output(wanted)
-    return Output(compile(typed.constraint, vocabulary), typed.parse, structured=True)
+    return Output(compile(typed.constraint, vocabulary), typed.parse, partial, structured=True)
 
 
-def _reader(constraint: Constraint | str) -> Callable[[str], Any]:
+def reader_of(constraint: Constraint | str) -> Callable[[str], Any]:
+    """From a whole text of a constraint to its value."""
     from grammask.constraints.json_schema import JsonSchema
     from grammask.constraints.json_value import JsonValue
 

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 if TYPE_CHECKING:
+    from grammask.decoding.smc import ParticleReport
+    from grammask.decoding.vote import VoteReport
     from grammask.sampling import SampledToken, SamplingSummary
 
 T = TypeVar("T")
 
-FinishReason = Literal["stop", "stop_sequence", "length", "cancelled"]
+FinishReason = Literal["stop", "stop_sequence", "length", "cancelled", "timeout", "error"]
 """Why an output ended.
 
 ``stop``            the model chose to end, or nothing could follow.
 ``stop_sequence``   a stop text or a stop token appeared.
 ``length``          ``max_tokens`` or the model's context was used up.
 ``cancelled``       the caller asked to end.
+``timeout``         the call's ``timeout`` ran out.
+``error``           generation failed; only ``generate_many`` reports failures this way.
 """
 
 
@@ -36,24 +40,35 @@ class InvalidValue(ValueError):
 
 @dataclass(frozen=True)
 class Usage:
-    """What an output cost.
+    """What an output cost. Two usages add up.
 
     Attributes:
         prompt_tokens: tokens of the prompt, special tokens included.
         completion_tokens: tokens of the output, an end-of-text token that the model chose included.
         forced_tokens: those of them that the constraint left no choice about, so that the model was not asked.
-        model_calls: forward passes, the one that reads the prompt included.
+        model_calls: forward passes; reading the prompt, in however many blocks, is part of the first.
+        cached_tokens: tokens of the prompt whose keys and values were there from an earlier call.
     """
 
     prompt_tokens: int
     completion_tokens: int
-    forced_tokens: int
-    model_calls: int
+    forced_tokens: int = 0
+    model_calls: int = 0
+    cached_tokens: int = 0
 
     @property
     def sampled_tokens(self) -> int:
         """Tokens of the output that were drawn from the model's distribution."""
         return self.completion_tokens - self.forced_tokens
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.forced_tokens + other.forced_tokens,
+            self.model_calls + other.model_calls,
+            self.cached_tokens + other.cached_tokens,
+        )
 
 
 @dataclass(frozen=True)
@@ -66,12 +81,21 @@ class Result(Generic[T]):
         text: the output as text. If it was cut inside a character, that character is left out.
         complete: the whole output is valid under the constraint; not so when it was cut too early.
         finish_reason: why it ended.
-        usage: token and model-call counts.
+        usage: token and model-call counts; of a strategy with several passes or samples, all of them together.
         tokens: each token of the output with its log-probabilities and the sampler's report; an end-of-text token that
-            the model chose is the last of them.
-        seed: with this seed, the same call gives the same output.
+            the model chose is the last of them. Empty where a hosted model does not tell.
+        pieces: the bytes that each of ``tokens`` adds to the output; none for special tokens.
+        seed: with this seed, the same call gives the same output; None where it is unknown.
         seconds: wall time of the whole call.
         prompt_seconds: the part of it up to the end of the first forward pass, which reads the prompt.
+        limited: ``max_tokens`` forbade a token that the constraint alone allows, so that the output could be completed.
+        reasoning: what the model wrote before (or beside) the output: a draft, a reasoning field, thinking.
+        samples: all outputs, where ``n`` of them were asked for or voted.
+        vote: how the samples voted.
+        particles: how sequential Monte Carlo went.
+        history: earlier attempts, where the output was asked for again.
+        trace: the steps of the program that it was part of.
+        error: why there is no output, with the finish reason "error".
     """
 
     value: T | None
@@ -79,10 +103,19 @@ class Result(Generic[T]):
     complete: bool
     finish_reason: FinishReason
     usage: Usage
-    tokens: tuple[SampledToken, ...] = field(repr=False)
-    seed: int = field(repr=False)
-    seconds: float = field(repr=False)
-    prompt_seconds: float = field(repr=False)
+    tokens: tuple[SampledToken, ...] = field(default=(), repr=False)
+    pieces: tuple[bytes, ...] = field(default=(), repr=False)
+    seed: int | None = field(default=None, repr=False)
+    seconds: float = field(default=0.0, repr=False)
+    prompt_seconds: float = field(default=0.0, repr=False)
+    limited: bool = field(default=False, repr=False)
+    reasoning: str | None = field(default=None, repr=False)
+    samples: tuple[Result[T], ...] = field(default=(), repr=False)
+    vote: VoteReport | None = field(default=None, repr=False)
+    particles: ParticleReport | None = field(default=None, repr=False)
+    history: tuple[Any, ...] = field(default=(), repr=False)
+    trace: Any = field(default=None, repr=False)
+    error: str | None = field(default=None, repr=False)
 
     @property
     def token_ids(self) -> list[int]:
@@ -113,3 +146,14 @@ class Result(Generic[T]):
         """Tokens of the output per second after the prompt was read; 0.0 if there was no such time."""
         seconds = self.seconds - self.prompt_seconds
         return self.usage.completion_tokens / seconds if seconds > 0 else 0.0
+
+    def _repr_html_(self) -> str:
+        from grammask.display import result_html
+
+        html: str = result_html(self)
+        return html
+
+    def __rich__(self) -> Any:
+        from grammask.display import result_rich
+
+        return result_rich(self)

@@ -80,11 +80,25 @@ class FunctionSession:
     def length(self) -> int:
         return len(self._tokens)
 
+    @property
+    def tokens(self) -> tuple[int, ...]:
+        return tuple(self._tokens)
+
     def forward(self, token_ids: Sequence[int]) -> NDArray[np.float32]:
         if not token_ids:
             raise ValueError("a forward pass needs at least one token")
         self._tokens.extend(token_ids)
         return np.array(self._logits(tuple(self._tokens)), dtype=np.float32)
+
+    def forward_all(self, token_ids: Sequence[int]) -> NDArray[np.float32]:
+        if not token_ids:
+            raise ValueError("a forward pass needs at least one token")
+        return np.stack([self.forward([token_id]) for token_id in token_ids])
+
+    def fork(self) -> FunctionSession:
+        twin = FunctionSession(self._logits)
+        twin._tokens = self._tokens.copy()
+        return twin
 
     def truncate(self, length: int) -> None:
         if not 0 <= length <= len(self._tokens):

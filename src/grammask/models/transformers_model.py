@@ -8,6 +8,7 @@ since a row for each position of a long prompt would cost more memory than the m
 from __future__ import annotations
 
 import contextlib
+import copy
 import importlib.util
 import inspect
 from collections.abc import Iterator, Sequence
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from grammask.models.base import Model, Prompt
 from grammask.models.errors import MissingDependency, ModelError, ModelNotFound
+from grammask.models.prefix_cache import PrefixCache
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,6 +49,8 @@ class TransformersModel(Model):
             tokenizer, size=rows, eos_token_ids=_end_of_text_ids(model, tokenizer)
         )
         self._calling = _Calling.of(model)
+        self._prefix_cache: PrefixCache | None = None
+        self._can_cache: bool | None = None
 
     @property
     def name(self) -> str:
@@ -74,6 +78,17 @@ class TransformersModel(Model):
     @property
     def has_chat_template(self) -> bool:
         return bool(getattr(self._tokenizer, "chat_template", None))
+
+    @property
+    def prefix_cache(self) -> PrefixCache | None:
+        """Shared by all calls; set ``prefix_cache.max_tokens`` to bound it. None for architectures whose caches cannot
+        be cut (sliding windows, recurrent states)."""
+        if self._can_cache is None:
+            session = self.session()
+            session.forward([0])
+            self._can_cache = session.can_be_cut
+            self._prefix_cache = PrefixCache() if self._can_cache else None
+        return self._prefix_cache
 
     def encode(self, prompt: Prompt) -> list[int]:
         if isinstance(prompt, str):
@@ -124,18 +139,17 @@ class _Calling:
         cache: name of the cache, as an argument and as a field of the output. None if there is none that can simply be
             passed on (``cache_params`` of older versions wants bookkeeping by the caller): then every forward pass
             reads the whole sequence.
-        options: further arguments.
+        keeps_logits: it can be told how many positions' logits are wanted.
     """
 
     cache: str | None
-    options: dict[str, Any]
+    keeps_logits: bool
 
     @classmethod
     def of(cls, model: Any) -> _Calling:
         parameters = inspect.signature(model.forward).parameters
         cache = next((name for name in ("cache", "past_key_values") if name in parameters), None)
-        options = {"use_cache": cache is not None, **({"logits_to_keep": 1} if "logits_to_keep" in parameters else {})}
-        return cls(cache, options)
+        return cls(cache, "logits_to_keep" in parameters)
 
 
 class TransformersSession:
@@ -167,32 +181,58 @@ class TransformersSession:
         """The tokens of the sequence."""
         return tuple(self._tokens)
 
+    @property
+    def can_be_cut(self) -> bool:
+        """Whether ``truncate`` keeps what the model has read of the tokens that stay."""
+        return self._cache is not None and _can_be_cut(self._cache)
+
     def forward(self, token_ids: Sequence[int]) -> NDArray[np.float32]:
+        row: NDArray[np.float32] = self._append(token_ids, rows=1)[-1]
+        return row
+
+    def forward_all(self, token_ids: Sequence[int]) -> NDArray[np.float32]:
+        return self._append(token_ids, rows=len(token_ids))
+
+    def fork(self) -> TransformersSession:
+        import torch
+
+        twin = TransformersSession(self._model, self._calling)
+        twin._tokens = self._tokens.copy()
+        twin._cached = self._cached
+        with torch.inference_mode():
+            twin._cache = copy.deepcopy(self._cache)
+        return twin
+
+    def _append(self, token_ids: Sequence[int], *, rows: int) -> NDArray[np.float32]:
+        """Reads tokens and returns the logits after the last ``rows`` of them."""
+        import torch
+
         if not token_ids:
             raise ValueError("a forward pass needs at least one token")
         unread = [*self._tokens[self._cached :], *token_ids]
         if self._cache is not None and _is_recurrent(self._cache):
-            for token in unread:
-                output = self._read([token])
+            logits = torch.cat([self._read([token], 1) for token in unread])
         else:
-            output = self._read(unread)
+            logits = self._read(unread, rows)
         self._tokens.extend(token_ids)
         self._cached = 0 if self._cache is None else len(self._tokens)
-        logits: NDArray[np.float32] = output.logits[0, -1].float().cpu().numpy()
-        return logits
+        kept: NDArray[np.float32] = logits[-rows:].float().cpu().numpy()
+        return kept
 
-    def _read(self, token_ids: list[int]) -> Any:
+    def _read(self, token_ids: list[int], rows: int) -> Any:
+        """One forward pass; the logits of at least the last ``rows`` positions."""
         import torch
 
-        name = self._calling.cache
+        calling = self._calling
         with torch.inference_mode():
             output = self._model(
                 input_ids=torch.tensor([token_ids], dtype=torch.long, device=self._model.device),
-                **({} if name is None else {name: self._cache}),
-                **self._calling.options,
+                **({} if calling.cache is None else {calling.cache: self._cache}),
+                **({"logits_to_keep": rows} if calling.keeps_logits else {}),
+                use_cache=calling.cache is not None,
             )
-        self._cache = None if name is None else getattr(output, name)
-        return output
+        self._cache = None if calling.cache is None else getattr(output, calling.cache)
+        return output.logits[0]
 
     def truncate(self, length: int) -> None:
         if not 0 <= length <= len(self._tokens):
