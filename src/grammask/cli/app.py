@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from grammask.cli import check, explain, explore, generate, lab, providers, tokens
+from grammask.cli import batch, check, explain, explore, generate, lab, providers, tokens
 
 EPILOG = """
 Exit status: 0 success; 1 not valid; 2 wrong usage; 3 the constraint cannot be enforced; 4 model or tokenizer trouble;
@@ -55,6 +55,7 @@ def _escape(text: str) -> str:
 
 
 _add("generate", generate.generate, generate.EXAMPLES)
+_add("batch", batch.batch, batch.EXAMPLES)
 _add("check", check.check, check.EXAMPLES)
 _add("tokens", tokens.tokens, tokens.EXAMPLES)
 _add("explain", explain.explain, explain.EXAMPLES)
