@@ -27,7 +27,7 @@ CPP := $(shell find core -name '*.hpp' -o -name '*.h' -o -name '*.cpp' -o -name 
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test vllm test-vllm develop lint format sanitize docs bench publish import-time wheel clean distclean
+.PHONY: help run test maskbench fuzz vllm test-vllm develop lint format sanitize docs bench publish import-time wheel clean distclean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
@@ -89,6 +89,13 @@ vllm: $(VLLM)/vllm $(MODULE) $(STAMPS)/model  ## vLLM (CPU) with grammask in it,
 test-vllm: vllm $(STAMPS)/runtime  ## grammask inside vLLM: both ways in, offline and as a server, with a real model
 	GRAMMASK_VLLM_MODEL="$$($(BIN)/python -c 'from grammask.models.gguf import *; print(converted_folder(smollm2_file()))')" \
 		$(VLLM)/bin/python -m pytest tests/integrations/vllm $(PYTEST)
+
+maskbench: $(STAMPS)/dev $(MODULE)  ## All MaskBench cases in three views, beside what is recorded (some minutes)
+	GRAMMASK_MASKBENCH_STRIDE=1 $(BIN)/python -m pytest tests/json_schema/test_maskbench.py $(PYTEST)
+
+fuzz: $(STAMPS)/dev $(MODULE)  ## Random schemas beside two validators, for minutes (FUZZ_ROUNDS, FUZZ_SEED)
+	GRAMMASK_FUZZ_ROUNDS=$(or $(FUZZ_ROUNDS),3000) GRAMMASK_FUZZ_SEED=$(or $(FUZZ_SEED),0) \
+		$(BIN)/python -m pytest tests/json_schema/test_differential.py $(PYTEST)
 
 # -- checks
 

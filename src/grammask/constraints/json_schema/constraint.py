@@ -16,7 +16,7 @@ from grammask.constraints.json_schema.formats import FormatAssertion
 from grammask.constraints.json_schema.formulas import STRING, Formulas
 from grammask.constraints.json_schema.keys import KeySpace
 from grammask.constraints.json_schema.lowering import Lowering
-from grammask.constraints.json_schema.objects import ObjectAlgebra
+from grammask.constraints.json_schema.object_cells import ObjectAlgebra
 from grammask.constraints.json_schema.reader import Reader
 from grammask.constraints.json_schema.shapes import ShapeAlgebra
 from grammask.constraints.json_schema.strings import StringLanguages

@@ -15,21 +15,26 @@ IN_PLACE = frozenset({"allOf", "anyOf", "oneOf", "not", "if", "dependentSchemas"
 
 UNEVALUATED = frozenset({"unevaluatedProperties", "unevaluatedItems"})
 
+APPLICATORS = IN_PLACE | UNEVALUATED
+"""Without these, a schema says what its own keywords say."""
+
 NUMBER = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"})
 STRING = frozenset({"minLength", "maxLength", "pattern", "format"})
 ARRAY = frozenset(
     {"items", "prefixItems", "additionalItems", "contains", "minContains", "maxContains"}
     | {"minItems", "maxItems", "uniqueItems"}
 )
+MENTIONED = "(mentioned)"
+"""Not a keyword of any draft: names that a condition asks for, which gives them a place in the order of properties."""
 OBJECT = frozenset(
     {"properties", "patternProperties", "additionalProperties", "propertyNames", "required"}
-    | {"minProperties", "maxProperties", "dependentRequired"}
+    | {"minProperties", "maxProperties", "dependentRequired", MENTIONED}
 )
 
 _COMMON = (
     frozenset({"type", "enum", "allOf", "anyOf", "oneOf", "not", "$ref", "dependencies"})
     | (ARRAY - {"prefixItems", "contains", "minContains", "maxContains"})
-    | (OBJECT - {"propertyNames", "dependentRequired"})
+    | (OBJECT - {"propertyNames", "dependentRequired", MENTIONED})
     | STRING
     | NUMBER
 )

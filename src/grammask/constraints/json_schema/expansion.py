@@ -19,11 +19,11 @@ from typing import Any
 from grammask.constraints.json_schema import formulas as f
 from grammask.constraints.json_schema import numbers, strings
 from grammask.constraints.json_schema.arrays import ArrayCell
-from grammask.constraints.json_schema.dialects import IN_PLACE, REFERENCES, UNEVALUATED
+from grammask.constraints.json_schema.dialects import APPLICATORS, IN_PLACE, MENTIONED, REFERENCES, UNEVALUATED
 from grammask.constraints.json_schema.documents import Node, escape
 from grammask.constraints.json_schema.formulas import Formula
 from grammask.constraints.json_schema.keys import EVERY_KEY, NO_KEY
-from grammask.constraints.json_schema.objects import ObjectCell
+from grammask.constraints.json_schema.object_cells import ObjectCell
 from grammask.constraints.json_schema.reader import Reader
 from grammask.constraints.json_schema.shapes import EMPTY, Shape, ShapeAlgebra
 from grammask.engine.errors import ConstraintSyntaxError, ConstraintTooLarge, UnsupportedConstraint
@@ -115,6 +115,8 @@ class Expander:
 
     def _atom(self, formula: Formula, types: int, tracked: bool) -> Shape:
         node: Node = formula.payload
+        if node.active.keys().isdisjoint(APPLICATORS):
+            return self._local(node, types, tracked)
         mark = (formula, True)
         self._enter(mark, node)
         try:
@@ -243,36 +245,48 @@ class Expander:
         active = node.active
         formulas, reader = self._formulas, self._reader
         if active.keys().isdisjoint(IN_PLACE):
-            return formulas.atom(node, atom.types, "local")
-        parts: list[Formula] = []
-        own = own_keywords = not active.keys() <= IN_PLACE | UNEVALUATED | {"then", "else"}
+            return formulas.local(node, atom.types)
+        parts: list[Formula] = []  # in the order written, which decides the order of properties ...
+        conditions: list[Formula] = []  # ... with what conditions add behind
+        own = not active.keys() <= IN_PLACE | UNEVALUATED | {"then", "else"}
+        own_place = "properties" if "properties" in active else None
+        if own and own_place is None:
+            parts.append(formulas.local(node, atom.types))
         for keyword, value in active.items():
-            if keyword == "allOf":
+            if keyword == own_place:
+                parts.append(formulas.local(node, atom.types))
+            elif keyword == "allOf":
                 parts.extend(reader.schemas(node, keyword))
+            elif keyword in REFERENCES:
+                parts.append(reader.reference(node, keyword))
             elif keyword == "anyOf":
                 parts.append(self._or(reader.schemas(node, keyword), "any"))
             elif keyword == "oneOf":
-                context = formulas.atom(node, atom.types, "local") if own_keywords else formulas.types(atom.types)
+                context = formulas.local(node, atom.types) if own else formulas.types(atom.types)
                 parts.append(self._exactly_one(reader.schemas(node, keyword), context))
             elif keyword == "not":
-                parts.append(formulas.not_(reader.child(node, value, "/not")))
-            elif keyword in REFERENCES:
-                parts.append(reader.reference(node, keyword))
+                conditions.append(formulas.not_(reader.child(node, value, "/not")))
             elif keyword == "if":
-                parts.append(self._conditional(node))
+                conditions += self._conditional(node)
             elif keyword == "dependentSchemas" or keyword == "dependencies":
-                parts.extend(self._dependent(node, keyword, value))
-            elif own:
-                parts.append(formulas.atom(node, atom.types, "local"))
-                own = False
+                conditions.extend(self._dependent(node, keyword, value))
+        parts += conditions
         return formulas.and_(parts)
 
-    def _conditional(self, node: Node) -> Formula:
+    def _conditional(self, node: Node) -> list[Formula]:
         formulas, child, active = self._formulas, self._reader.child, node.active
+        if "then" not in active and "else" not in active and not self._annotations:
+            return []
         test = child(node, active["if"], "/if")
         then = child(node, active["then"], "/then") if "then" in active else formulas.true
         otherwise = child(node, active["else"], "/else") if "else" in active else formulas.true
-        return self._or([formulas.and_([test, then]), formulas.and_([formulas.not_(test), otherwise])], "cases")
+        cases = self._or([formulas.and_([test, then]), formulas.and_([formulas.not_(test), otherwise])], "cases")
+        own = _named({"properties": active.get("properties")})
+        names = [name for name in _named(active["if"]) if name not in own]
+        if not names:
+            return [cases]
+        # What the condition asks for has its place before what depends on it, also when the condition is not met.
+        return [self._made_local(node, {MENTIONED: dict.fromkeys(names, True)}, "/if"), cases]
 
     def _or(self, branches: Sequence[Formula], kind: str) -> Formula:
         if self._annotations:
@@ -301,7 +315,7 @@ class Expander:
     def _made_local(self, node: Node, keywords: dict[str, Any], tokens: str) -> Formula:
         """A formula of keywords that the compiler made up; the node's dialect need not know them."""
         made = Node(keywords, keywords, node.resource, node.scope, node, tokens)
-        return self._formulas.atom(made, f.OBJECT if "type" in keywords else f.ANYTHING, "local")
+        return self._formulas.local(made, f.OBJECT if "type" in keywords else f.ANYTHING)
 
     def _exactly_one(self, branches: Sequence[Formula], context: Formula) -> Formula:
         """Exactly one branch holds, for instances that satisfy the context."""
@@ -448,6 +462,17 @@ class Expander:
                 laid.append(item.with_evaluated((None, self._formulas.false)))
             arrays = tuple(laid)
         return Shape(shape.null, shape.booleans, shape.numbers, shape.strings, objects, arrays)
+
+
+def _named(schema: Any) -> dict[str, None]:
+    """The properties that a schema names itself."""
+    names: dict[str, None] = {}
+    if isinstance(schema, dict):
+        for keyword in ("properties", "required"):
+            listed = schema.get(keyword)
+            if isinstance(listed, (dict, list)):
+                names.update(dict.fromkeys([name for name in listed if isinstance(name, str)]))
+    return names
 
 
 def _forget(shape: Shape) -> Shape:

@@ -103,11 +103,11 @@ class Formulas:
             found = self._interned[key] = Formula("values", values, (), bits)
         return found
 
-    def atom(self, node: Node, types: int, kind: str = "atom") -> Formula:
-        key = (kind, node)
-        found = self._interned.get(key)
+    def local(self, node: Node, types: int) -> Formula:
+        """What a node's own keywords say, without its in-place applicators."""
+        found = self._interned.get(node)
         if found is None:
-            found = self._interned[key] = Formula(kind, node, (), types)
+            found = self._interned[node] = Formula("local", node, (), types)
         return found
 
     def not_(self, formula: Formula) -> Formula:
@@ -166,7 +166,7 @@ class Formulas:
                     del parts[part]
             if not values:
                 return self.false
-            parts[self.values(values)] = None
+            parts = {self.values(values): None, **parts}  # first: constants decide the order of properties
             if types & WHOLE in (PLAIN, POINTED) and any(type_bit(value) == WHOLE for value in values):
                 parts[self.types(types)] = None
         elif bits != ANYTHING and any(part.types & ~bits for part in parts):

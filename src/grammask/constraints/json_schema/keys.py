@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, NamedTuple
 
 from grammask.constraints.json_schema.strings import ANY, StringLanguages, Strings
@@ -42,7 +42,7 @@ def one(name: str) -> Keys:
 
 def spelled(name: str) -> bytes:
     """A property name as JSON text, in its only spelling."""
-    return json.dumps(name, ensure_ascii=False).encode("utf-8")
+    return encode_basestring(name).encode("utf-8")
 
 
 class KeySpace:
@@ -53,6 +53,11 @@ class KeySpace:
         self._languages = languages
         self._holds: dict[tuple[Strings, str], bool] = {}
         self._partitions: dict[frozenset[Strings], list[tuple[Expr, frozenset[Strings]]]] = {}
+
+    @property
+    def every(self) -> Expr:
+        """The texts of all keys."""
+        return self._languages.keys(ANY)
 
     def contains(self, keys: Keys, name: str) -> bool:
         if name in keys.names:
@@ -95,5 +100,9 @@ class KeySpace:
         if not names:
             return language
         builder = self._builder
-        listed = builder.union([builder.literal(spelled(name)) for name in names])
-        return builder.intersection([language, builder.complement(listed)])
+        return builder.intersection([language, builder.complement(self.listed(names))])
+
+    def listed(self, names: list[str]) -> Expr:
+        """The key texts of some names."""
+        builder = self._builder
+        return builder.union([builder.literal(spelled(name)) for name in names])

@@ -11,9 +11,7 @@ Three passes, none of them recursive in Python:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from grammask import _core
 from grammask.constraints.json_schema import arrays, numbers, objects, strings
@@ -61,7 +59,7 @@ class Plan(NamedTuple):
 
     @property
     def has_scalar(self) -> bool:
-        return bool(self.words or self.numbers or self.strings != strings.NONE)
+        return bool(self.words or self.numbers or (self.strings is not strings.NONE and self.strings != strings.NONE))
 
 
 class Lowering:
@@ -111,8 +109,10 @@ class Lowering:
         for formula in order:
             if formula not in productive:
                 continue
-            with _located(formula):
+            try:
                 body = self._body(formula, productive)
+            except _EXPLAINABLE as error:
+                _raise_located(error, formula)
             if formula is root and formula not in self._rules:
                 break
             padded = builder.concat([punctuation.before_value, body])
@@ -146,7 +146,10 @@ class Lowering:
                 raise ConstraintTooLarge(f"more than {MAX_PLANS} different subschemas and combinations of subschemas")
             if depth > MAX_DEPTH:
                 raise ConstraintTooLarge(f"values nested deeper than {MAX_DEPTH}", pointer=_place(formula))
-            plan = plans[formula] = self._plan(formula)
+            try:
+                plan = plans[formula] = self._plan(formula)
+            except _EXPLAINABLE as error:
+                _raise_located(error, formula)
             stack.append((formula, -1))
             for frame in plan.frames:
                 stack.extend([(child, depth + 1) for child in frame.children() if child not in plans])
@@ -155,25 +158,26 @@ class Lowering:
         return order
 
     def _plan(self, formula: Formula) -> Plan:
-        with _located(formula):
-            shape = self._expander.shape(formula)
-            words = [b"null"] if shape.null else []
-            if shape.booleans & 2:
-                words.append(b"true")
-            if shape.booleans & 1:
-                words.append(b"false")
-            cells = tuple([cell for cell in shape.numbers if numbers.has_instance(cell)])
-            tree = shape.strings
-            if tree != strings.NONE and self._languages.is_void(tree):
-                tree = strings.NONE
-            frames: list[ObjectFrame] = []
-            for cell in shape.objects:
-                frames += objects.frames(cell, self._expander.formulas, self._algebra.objects, self._keys)
-            layouts = []
-            for item in shape.arrays:
-                layout = arrays.layout(item, self._expander.formulas, self._algebra.arrays)
-                if layout is not None:
-                    layouts.append(layout)
+        shape = self._expander.shape(formula)
+        words = [b"null"] if shape.null else []
+        if shape.booleans & 2:
+            words.append(b"true")
+        if shape.booleans & 1:
+            words.append(b"false")
+        cells = tuple([cell for cell in shape.numbers if numbers.has_instance(cell)])
+        tree = shape.strings
+        if tree is not strings.NONE and tree is not strings.ANY and self._languages.is_void(tree):
+            tree = strings.NONE
+        frames: list[ObjectFrame] = []
+        for cell in shape.objects:
+            frames += objects.frames(
+                cell, self._expander.formulas, self._algebra.objects, self._keys, ordered=self._ordered
+            )
+        layouts = []
+        for item in shape.arrays:
+            layout = arrays.layout(item, self._expander.formulas, self._algebra.arrays)
+            if layout is not None:
+                layouts.append(layout)
         return Plan(tuple(words), cells, tree, tuple(frames), tuple(layouts), formula)
 
     def _number(self, cell: NumberCell) -> Expr:
@@ -187,10 +191,12 @@ class Lowering:
     def _productive(self, order: list[Formula]) -> set[Formula]:
         found: set[Formula] = set(self._values)
         waiting = order
+        plans = self._plans
         while True:
             left = []
             for formula in waiting:
-                if self._has_instance(self._plans[formula], found):
+                plan = plans[formula]
+                if plan.has_scalar or self._has_instance(plan, found):
                     found.add(formula)
                 else:
                     left.append(formula)
@@ -201,10 +207,8 @@ class Lowering:
                 return found
 
     def _has_instance(self, plan: Plan, known: set[Formula]) -> bool:
-        return (
-            plan.has_scalar
-            or any(_frame_possible(frame, known) for frame in plan.frames)
-            or any(_layout_possible(layout, known) for layout in plan.layouts)
+        return any(_frame_possible(frame, known) for frame in plan.frames) or any(
+            _layout_possible(layout, known) for layout in plan.layouts
         )
 
     def _conflict(self, root: Formula, productive: set[Formula]) -> UnsatisfiableConstraint:
@@ -244,9 +248,10 @@ class Lowering:
         builder, plan = self._builder, self._plans[formula]
         parts = [builder.literal(word) for word in plan.words]
         parts += [self._number(cell) for cell in plan.numbers]
-        if plan.strings != strings.NONE:
+        if plan.strings is not strings.NONE and plan.strings != strings.NONE:
             parts.append(self._languages.value(plan.strings))
-        parts += [self._object(frame, productive) for frame in plan.frames]
+        for frame in plan.frames:
+            parts.append(self._object(frame, productive))
         for layout in plan.layouts:
             letters = {child: self._value(child, productive) for child in layout.children()}
             parts.append(array_expression(layout, letters, builder, self._punctuation))
@@ -285,18 +290,18 @@ class Lowering:
         )
 
 
-@contextmanager
-def _located(formula: Formula) -> Iterator[None]:
-    """Tells errors from inside where they happened."""
-    try:
-        yield
-    except ConstraintError as error:
-        pointer = _place(formula)
-        if error.pointer is not None or pointer is None:
-            raise
-        raise type(error)(error.message, pointer=pointer, hint=error.hint) from error
-    except (_core.ConstraintTooLargeError, ValueError) as error:  # ValueError: a number that the core cannot take
-        raise ConstraintTooLarge(str(error), pointer=_place(formula)) from error
+_EXPLAINABLE = (ConstraintError, _core.ConstraintTooLargeError, ValueError)
+"""What planning and lowering raise; a ValueError is a number that the core cannot take."""
+
+
+def _raise_located(error: Exception, formula: Formula) -> NoReturn:
+    """Raises an error from inside, with the place where it happened."""
+    pointer = _place(formula)
+    if not isinstance(error, ConstraintError):
+        raise ConstraintTooLarge(str(error), pointer=pointer) from error
+    if error.pointer is not None or pointer is None:
+        raise error
+    raise type(error)(error.message, pointer=pointer, hint=error.hint) from error
 
 
 def _place(formula: Formula) -> str | None:

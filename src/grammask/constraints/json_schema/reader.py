@@ -13,13 +13,13 @@ from typing import Any
 from grammask.constraints.json_schema import formats, numbers, strings, values
 from grammask.constraints.json_schema import formulas as f
 from grammask.constraints.json_schema.arrays import ArrayCell, Count
-from grammask.constraints.json_schema.dialects import ARRAY, NUMBER, OBJECT, STRING
+from grammask.constraints.json_schema.dialects import ARRAY, MENTIONED, NUMBER, OBJECT, STRING
 from grammask.constraints.json_schema.documents import Documents, Node, Resource, Scope, escape
 from grammask.constraints.json_schema.formulas import Formula, Formulas
 from grammask.constraints.json_schema.keys import EVERY_KEY, Keys
 from grammask.constraints.json_schema.numbers import NumberCell
-from grammask.constraints.json_schema.objects import ANY as ANY_OBJECT
-from grammask.constraints.json_schema.objects import ObjectCell
+from grammask.constraints.json_schema.object_cells import ANY as ANY_OBJECT
+from grammask.constraints.json_schema.object_cells import ObjectCell
 from grammask.constraints.json_schema.strings import Strings
 from grammask.constraints.json_schema.values import Value
 from grammask.engine.errors import ConstraintSyntaxError, ConstraintTooLarge, UnsupportedConstraint
@@ -114,12 +114,7 @@ class Reader:
             if not active:
                 return formulas.true
             node = Node(schema, active, resource, scope, parent, tokens)
-            if len(active) <= 2 and active.keys() <= _VALUE_KEYWORDS:
-                found = self._constants(node)
-            elif len(active) == 2 and active.get("type") == "string" and _listed(active.get("pattern")) is not None:
-                texts = _listed(active["pattern"]) or frozenset()
-                found = formulas.values(frozenset([("s", text) for text in texts]))
-            elif len(active) == 1 and "$ref" in active:
+            if len(active) == 1 and "$ref" in active:
                 chain += 1
                 if chain > MAX_REFERENCE_CHAIN:
                     raise _endless(node)
@@ -127,23 +122,36 @@ class Reader:
                 scope = self.documents.enter(scope, resource)
                 parent = None
                 continue
-            elif (same := self._same(node)) is not None:
+            if len(active) <= 2 and (simple := self._simple(node)) is not None:
+                found = simple
+            elif self._by_text and (same := self._same(node)) is not None:
                 found = same
             else:
-                found = formulas.atom(node, self._types(node))
+                found = Formula("atom", node, (), self._types(node))
             if len(self._nodes) > MAX_FORMULAS:
                 raise ConstraintTooLarge(f"more than {MAX_FORMULAS} subschemas", pointer=node.pointer)
             self._nodes[key] = found
             return found
 
+    def _simple(self, node: Node) -> Formula | None:
+        """The formula of a schema that lists types or constants and says nothing else."""
+        active = node.active
+        if active.keys() <= _VALUE_KEYWORDS:
+            if "type" in active and len(active) == 1:
+                return self.formulas.types(self._types(node))
+            return self._constants(node)
+        if "pattern" in active and active.get("type") == "string":
+            texts = _listed(active["pattern"])
+            if texts is not None:
+                return self.formulas.values(frozenset([("s", text) for text in texts]))
+        return None
+
     def _same(self, node: Node) -> Formula | None:
         """The formula of a schema with the same text, if one was read before in the same resource."""
-        if not self._by_text:
-            return None
         text = repr(node.active)
         if len(text) > MAX_COMPARED_TEXT:
             return None
-        return self._texts.setdefault((text, node.resource, node.scope), self.formulas.atom(node, self._types(node)))
+        return self._texts.setdefault((text, node.resource, node.scope), Formula("atom", node, (), self._types(node)))
 
     def reference(self, node: Node, keyword: str) -> Formula:
         """The formula that a reference of a node stands for."""
@@ -335,6 +343,8 @@ class Reader:
                 raise ConstraintSyntaxError("properties must be an object", pointer=node.at("properties"))
             for name, schema in declared.items():
                 props[name] = formula(schema, resource, scope, node, "/properties/" + escape(name))
+        for name in active.get(MENTIONED, ()):
+            props.setdefault(name, self.formulas.true)
         foralls: list[tuple[Keys, Formula]] = []
         families: list[Strings] = []
         patterned = active.get("patternProperties")

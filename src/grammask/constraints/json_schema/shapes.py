@@ -10,8 +10,8 @@ from grammask.constraints.json_schema import numbers, strings
 from grammask.constraints.json_schema.arrays import ArrayAlgebra, ArrayCell
 from grammask.constraints.json_schema.keys import Keys
 from grammask.constraints.json_schema.numbers import NumberCell
-from grammask.constraints.json_schema.objects import ANY as ANY_OBJECT
-from grammask.constraints.json_schema.objects import ObjectAlgebra, ObjectCell
+from grammask.constraints.json_schema.object_cells import ANY as ANY_OBJECT
+from grammask.constraints.json_schema.object_cells import ObjectAlgebra, ObjectCell
 from grammask.constraints.json_schema.strings import Strings
 from grammask.engine.errors import ConstraintTooLarge
 
