@@ -24,6 +24,7 @@ def load_model(
     local_files_only: bool = False,
     revision: str | None = None,
     trust_remote_code: bool = False,
+    threads: int | None = None,
 ) -> Model:
     """Loads a model.
 
@@ -40,6 +41,8 @@ def load_model(
         local_files_only: never ask the hub, only its local cache.
         revision: branch, tag or commit on the hub.
         trust_remote_code: run Python code that comes with the model. Only for sources that you trust.
+        threads: processor threads of torch, for the whole process. None is ``OMP_NUM_THREADS`` if set, else as many as
+            there are cores that are free: results may differ in the last bits between numbers of threads.
 
     Raises:
         ModelNotFound: there is no such model.
@@ -72,6 +75,7 @@ def load_model(
         local_files_only=local_files_only,
         revision=revision,
         trust_remote_code=trust_remote_code,
+        threads=threads,
     )
 
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from grammask.models.base import Model, Prompt
 from grammask.models.errors import MissingDependency, ModelError, ModelNotFound
 from grammask.models.prefix_cache import PrefixCache
+from grammask.models.threads import thread_count
 
 if TYPE_CHECKING:
     import numpy as np
@@ -271,6 +272,7 @@ def load_transformers(
     local_files_only: bool = False,
     revision: str | None = None,
     trust_remote_code: bool = False,
+    threads: int | None = None,
 ) -> TransformersModel:
     """Loads a local folder or a hub id with transformers.
 
@@ -281,6 +283,7 @@ def load_transformers(
         local_files_only: never ask the hub, only its local cache.
         revision: branch, tag or commit on the hub.
         trust_remote_code: run Python code that comes with the model.
+        threads: threads of torch in this process; None is what the environment says, else what ``thread_count`` finds.
 
     Raises:
         MissingDependency: torch or transformers is not installed.
@@ -295,6 +298,8 @@ def load_transformers(
     import torch
     import transformers
 
+    if threads is not None and threads < 1:
+        raise ValueError(f"threads is {threads}: use at least 1")
     device = device or "cpu"
     wanted: Any = dtype or ("float32" if torch.device(device).type == "cpu" else "auto")
     if wanted != "auto":
@@ -317,9 +322,19 @@ def load_transformers(
         ) from error
     except (ValueError, KeyError, ImportError, RuntimeError) as error:
         raise ModelError(f"transformers cannot load {name!r}: {_first_line(error)}") from error
+    if torch.device(device).type == "cpu":
+        _set_threads(torch, threads)
     model.to(device)
     model.eval()
     return TransformersModel(model, tokenizer, name=name)
+
+
+def _set_threads(torch: Any, threads: int | None) -> None:
+    """The setting is the process's. Without an explicit number it is only ever lowered: whoever has chosen fewer had a
+    reason."""
+    wanted = thread_count() if threads is None else threads
+    if wanted is not None and (threads is not None or wanted < torch.get_num_threads()):
+        torch.set_num_threads(wanted)
 
 
 def _end_of_text_ids(model: Any, tokenizer: Any) -> list[int]:
