@@ -1,9 +1,9 @@
 """How many threads a forward pass should use on the processor.
 
 Every operation of a forward pass is a few microseconds of work split among threads that then wait for each other. A
-thread that has no core of its own makes all of them wait for a slice of the scheduler, some hundred times per token: two
-threads on one free core are not as fast as one, they are tens of times slower. So no more threads are used than there are
-cores to run on.
+thread that has no core of its own makes all of them wait for a slice of the scheduler, some hundred times per token:
+two threads on one free core are not as fast as one, they are tens of times slower. So no more threads are used than
+there are cores to run on.
 """
 
 from __future__ import annotations
