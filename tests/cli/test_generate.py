@@ -207,3 +207,88 @@ def test_a_model_that_is_not_there(run: Callable[..., Any]) -> None:
     result = run("generate", "--model", "./nowhere", "prompt")
     assert (result.code, result.out) == (4, "")
     assert "there is no folder nowhere" in result.err
+
+
+# -- strategies, samples, and files of results
+
+
+def test_a_draft_is_streamed_on_standard_error(run: Callable[..., Any], writes: Callable[..., Any]) -> None:
+    model = writes("Two and two", "5")
+    result = run("generate", "--strategy", "draft", "--stream", "--choice", "4", "--choice", "5", "2+2?")
+    assert result.code == 0
+    assert result.out == "5\n"
+    assert "Two and two" in result.err
+    assert len(model.prompts) == 2
+
+
+def test_several_outputs_and_votes(run: Callable[..., Any], writes: Callable[..., Any]) -> None:
+    writes(*["good"] * 3)
+    samples = run("generate", "--n", "3", "--seed", "1", "--choice", "good", "--choice", "bad", "p")
+    assert (samples.code, samples.out) == (0, "good\ngood\ngood\n")
+    writes(*["good"] * 3)
+    vote = run("generate", "--strategy", "vote", "--n", "3", "--stats", "--choice", "good", "--choice", "bad", "p")
+    assert vote.out == "good\n"
+    assert "votes: 'good': 3; agreement 100%; invalid 0" in vote.err
+    writes(*[RECORD_TEXT] * 2)
+    field = run(
+        "generate", "--strategy", "vote", "--vote-on", "size", "--n", "2", "--stats", "--schema", "record.json", "p"
+    )
+    assert "votes: 'small': 2" in field.err
+
+
+def test_sequential_monte_carlo(run: Callable[..., Any], writes: Callable[..., Any]) -> None:
+    writes("good")
+    result = run(
+        "generate",
+        "--method",
+        "smc",
+        "--particles",
+        "3",
+        "--seed",
+        "1",
+        "--stats",
+        "--choice",
+        "good",
+        "--choice",
+        "bad",
+        "p",
+    )
+    assert (result.code, result.out) == (0, "good\n")
+    assert "effective of 3" in result.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--vote-on", "x"], "--vote-on goes with --strategy vote"),
+        (["--particles", "2"], "particles are for method='smc'"),
+        (["--output", "x.jsonl"], "--output goes with --json-lines"),
+        (["--method", "smc", "--n", "2"], "leave out strategy and n"),
+    ],
+)
+def test_options_that_do_not_go_together(
+    run: Callable[..., Any], writes: Callable[..., Any], arguments: list[str], message: str
+) -> None:
+    writes("x")
+    result = run("generate", *arguments, "p")
+    assert (result.code, result.out) == (2, "")
+    assert message in result.err
+
+
+def test_an_output_file_is_completed(run: Callable[..., Any], writes: Callable[..., Any], tmp_path: Path) -> None:
+    stdin = "\n".join(json.dumps({"id": number, "prompt": f"p{number}"}) for number in range(3))
+    arguments = ["generate", "--json-lines", "--output", "out.jsonl", "--schema", "record.json"]
+    writes(RECORD_TEXT, RECORD_TEXT, RECORD_TEXT)
+    assert run(*arguments, stdin=stdin).code == 0
+    file = tmp_path / "out.jsonl"
+    lines = file.read_bytes().splitlines(keepends=True)
+    assert [json.loads(line)["id"] for line in lines] == [0, 1, 2]
+    file.write_bytes(b"".join(lines[:1]) + lines[1][:20])
+    model = writes(RECORD_TEXT, RECORD_TEXT)
+    result = run(*arguments, stdin=stdin)
+    assert (result.code, result.out) == (0, "")
+    assert len(model.prompts) == 2
+    assert [json.loads(line)["index"] for line in file.read_bytes().splitlines()] == [0, 1, 2]
+    other = run(*arguments, "Another instruction", stdin=stdin)
+    assert other.code == 2
+    assert "belongs to another run" in other.err

@@ -51,10 +51,10 @@ def generate_many(
             for number, result in file.earlier.items():
                 results[number] = result
         todo = [number for number, result in enumerate(results) if result is None]
-        report = stack.enter_context(_reporting(progress, len(asked)))
+        report = stack.enter_context(reporting(progress, len(asked)))
         done = len(asked) - len(todo)
         report(done, len(asked))
-        for number, result in _run(model, asked, constraint, dict(options), todo, batch_size):
+        for number, result in as_finished(model, asked, constraint, options, todo=todo, batch_size=batch_size):
             results[number] = result
             if file is not None and result.finish_reason != "cancelled":
                 file.append(number, result, fields[number] if fields else {})
@@ -63,17 +63,23 @@ def generate_many(
     return [result for result in results if result is not None]
 
 
-def _run(
+def as_finished(
     model: LanguageModel,
     prompts: Sequence[Prompt],
     constraint: Any,
-    options: dict[str, Any],
+    options: Mapping[str, Any],
+    *,
     todo: Sequence[int],
     batch_size: int,
 ) -> Generator[tuple[int, Result[Any]], None, None]:
-    """The results in the order in which they are finished."""
+    """(place of the prompt, result) in the order in which outputs are finished.
+
+    Args:
+        todo: the places of the prompts to answer.
+    """
     if not todo:
         return
+    options = dict(options)
     stop = threading.Event()
     caller_cancelled = options.pop("cancelled", None)
     first_request = options.pop("request", 0)
@@ -135,7 +141,8 @@ def _compiled_once(model: LanguageModel, constraint: Any) -> Any:
 
 
 @contextlib.contextmanager
-def _reporting(progress: bool | Progress, total: int) -> Iterator[Progress]:
+def reporting(progress: bool | Progress, total: int) -> Iterator[Progress]:
+    """What to call with the number of outputs done and their total."""
     if not isinstance(progress, bool):
         yield progress
         return
