@@ -92,6 +92,7 @@ def _listen(host: str, port: int) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
+        listening.listen(128)  # from here on connections wait, also while the server starts
     except OSError as error:
         listening.close()
         raise UsageError(f"cannot listen on {host}, port {port}: {error.strerror}; try --port 0") from error
