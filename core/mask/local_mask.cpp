@@ -75,26 +75,72 @@ struct Making {
       });
     }
   }
-  bool add_call(const State& state, size_t index);
+  ByteSet add_calls(const State& state);
+  void add_call(const Letter& l);
   bool add_words();
 };
 
-// Tokens that begin with a call which alone can read their first byte: those inside the callee are its local mask, those
-// that leave it are its remainders read by what follows the call. Both are shared with everyone who calls the same.
-bool Making::add_call(const State& state, size_t index) {
-  const Letter& l = state.letters[index];
-  if (l.vague || l.checked || arena.pool().has(l.body, ExprPool::kLetters)) return false;
-  bool alone = true;
-  l.start.for_each([&](uint8_t b) { alone = alone && state.act(b) == Act::kCall && state.argument(b) == index; });
-  if (!alone) return false;
+// Whether nothing but special tokens can interrupt the bytes of e.
+bool is_text(const ExprPool& pool, ExprId e) {
+  if (!pool.has(e, ExprPool::kLetters)) return true;
+  const Expr& n = pool.node(e);
+  switch (n.kind) {
+    case Kind::kToken: return true;
+    case Kind::kConcat: return is_text(pool, n.a) && is_text(pool, n.b);
+    case Kind::kUnion: return std::ranges::all_of(pool.children(e), [&](ExprId c) { return is_text(pool, c); });
+    default: return false;
+  }
+}
+
+// Tokens whose first byte can only be read by calls: those inside a callee are its local mask, those that leave it are its
+// remainders read by what follows the call. Both are shared with everyone who calls the same. Returns the bytes that are
+// settled in this way.
+ByteSet Making::add_calls(const State& state) {
+  std::vector<const Letter*> shared;
+  ByteSet settled;
+  for (size_t b = 0; b < 256; ++b) {
+    if (state.next[state.class_of[b]] == ExprPool::kEmptyId) settled.add(static_cast<uint8_t>(b));
+  }
+  {
+    const std::lock_guard lock(arena.mutex());
+    for (const Letter& l : state.letters) {
+      if (l.vague || l.checked || !is_text(arena.pool(), l.body)) {
+        settled = settled & ~l.start;
+      } else {
+        shared.push_back(&l);
+      }
+    }
+  }
+  // A call is taken as a whole: if one of its bytes needs a walk, all of them do, and so do those of the calls they share.
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const Letter*& l : shared) {
+      if (!l || (l->start & ~settled).empty()) continue;
+      settled = settled & ~l->start;
+      l = nullptr;
+      changed = true;
+    }
+  }
+  for (const Letter* l : shared) {
+    if (l) add_call(*l);
+  }
+  return settled;
+}
+
+void Making::add_call(const Letter& l) {
   const LocalMask& body = local_mask(arena, vocabulary, l.body);
   body.add_inside_to(words.data(), false);
-  if (!body.leaving) return true;
+  if (!body.leaving) return;
   Thread after{l.rest, Stack::kBottom};
   if (l.key) {
     const std::lock_guard lock(arena.mutex());
     after.expr = arena.pool().concat(arena.after_key(l.letter, std::nullopt), l.rest);
   }
+  // Where nothing needs to follow the call, the frame may return as soon as the callee does.
+  if (arena.state(after.expr).nullable) {
+    returns.insert(returns.end(), body.leaving->nodes().begin(), body.leaving->nodes().end());
+  }
+  if (after.expr == ExprPool::kEpsilonId) return;
   const RemainderTrie& remainders = body.leaving->remainders(vocabulary.trie());
   std::vector<uint32_t> returned, vague;
   walker.walk(remainders.trie, {&after, 1}, [&](uint32_t x) { add_tokens(remainders.trie, x); },
@@ -104,11 +150,6 @@ bool Making::add_call(const State& state, size_t index) {
     returns.insert(returns.end(), remainders.origins.begin() + remainders.origin_begin[x],
                    remainders.origins.begin() + remainders.origin_begin[x + 1]);
   }
-  // Where nothing needs to follow the call, the frame may return as soon as the callee does.
-  if (arena.state(after.expr).nullable) {
-    returns.insert(returns.end(), body.leaving->nodes().begin(), body.leaving->nodes().end());
-  }
-  return true;
 }
 
 // One word out of many and then something: the words are followed in their list, and only tokens that hold the end of
@@ -157,10 +198,7 @@ std::unique_ptr<LocalMask> by_walk(Arena& arena, const Vocabulary& vocabulary, E
   std::vector<uint32_t>& returns = making.returns;
   if (!making.add_words()) {
     std::vector<uint32_t> vague, walked;
-    ByteSet called;
-    for (size_t i = 0; i < state.letters.size(); ++i) {
-      if (making.add_call(state, i)) called = called | state.letters[i].start;
-    }
+    const ByteSet called = making.add_calls(state);
     const Thread start{e, Stack::kBottom};
     making.walker.walk(trie, {&start, 1}, [&](uint32_t x) { making.add_tokens(trie, x); }, {&walked, &vague, called});
     making.add_readable_below(trie, vague);
@@ -184,17 +222,25 @@ std::unique_ptr<LocalMask> by_walk(Arena& arena, const Vocabulary& vocabulary, E
   return mask;
 }
 
-// e is r ∩ ¬x (or that and then something) without letters, r large: walks only where the two automata differ, which is along the few texts of x. If
-// they differ in too many places e is walked by itself.
+// The mask of e from that of r, by walking only where the two automata differ. Neither may call anything. Null if they
+// differ in too many places.
 std::unique_ptr<LocalMask> by_difference(Arena& arena, const Vocabulary& vocabulary, ExprId e, ExprId r) {
   const LocalMask& whole = local_mask(arena, vocabulary, r);
-  if (!whole.words || !whole.without.empty()) return by_walk(arena, vocabulary, e);
+  if (!whole.words || !whole.without.empty()) return nullptr;
   const Trie& trie = vocabulary.trie();
   auto mask = std::make_unique<LocalMask>();
   mask->words = whole.words;
+  mask->walk_directly = whole.walk_directly;
+  mask->inside_leaves_unlisted = whole.inside_leaves_unlisted;
   mask->returns_at_once = arena.state(e).nullable;
   bool returns = mask->returns_at_once;  // e may return where it differs from r
-  std::unordered_set<uint32_t> no_return, lost;
+  std::unordered_set<uint32_t> no_return, lost, gained;
+  std::vector<uint32_t> gained_returns;
+  Stepper stepper(arena);
+  Walker walker(stepper);
+  const auto gain = [&](uint32_t x) {
+    gained.insert(trie.tokens.begin() + trie.token_begin[x], trie.tokens.begin() + trie.token_begin[x + 1]);
+  };
   struct Entry {
     uint32_t node;
     const State* mine;
@@ -203,7 +249,7 @@ std::unique_ptr<LocalMask> by_difference(Arena& arena, const Vocabulary& vocabul
   std::vector<Entry> queue{{0, &arena.state(e), &arena.state(r)}};
   constexpr size_t kMostDifferent = 4096;
   for (size_t at = 0; at < queue.size(); ++at) {
-    if (queue.size() + no_return.size() > kMostDifferent) return by_walk(arena, vocabulary, e);
+    if (queue.size() + no_return.size() > kMostDifferent) return nullptr;
     const Entry entry = queue[at];
     for (uint32_t x = trie.first_child[entry.node]; x < trie.first_child[entry.node] + trie.child_count[entry.node];
          ++x) {
@@ -222,39 +268,64 @@ std::unique_ptr<LocalMask> by_difference(Arena& arena, const Vocabulary& vocabul
         }
         continue;
       }
+      if (w == ExprPool::kEmptyId) {
+        gain(x);
+        if (trie.child_count[x] == 0) continue;
+        if (arena.state(m).nullable) gained_returns.push_back(x);
+        const Thread mine{m, Stack::kBottom};
+        walker.walk(trie, {&mine, 1}, gain, {&gained_returns, nullptr, {}}, x);
+        continue;
+      }
       if (trie.child_count[x] == 0) continue;
       const State& ms = arena.state(m);
       const State& ws = arena.state(w);
       if (ws.nullable && !ms.nullable) no_return.insert(x);
+      if (ms.nullable && !ws.nullable) gained_returns.push_back(x);
       returns = returns || ms.nullable;
       queue.push_back({x, &ms, &ws});
     }
   }
-  if (no_return.size() > kMostDifferent) return by_walk(arena, vocabulary, e);
+  if (no_return.size() > kMostDifferent) return nullptr;
   for (const uint32_t id : lost) {
     if ((*whole.words)[id / 32] >> (id % 32) & 1) mask->without.push_back(id);
   }
   // A token that is inside r but not inside e may still leave e, at a place that r had no reason to list.
-  if (whole.inside_leaves_unlisted && returns && !mask->without.empty()) return by_walk(arena, vocabulary, e);
+  if (whole.inside_leaves_unlisted && returns && !mask->without.empty()) return nullptr;
   for (const uint32_t id : whole.ids) {
     if (!lost.count(id)) mask->ids.push_back(id);
   }
+  mask->ids.insert(mask->ids.end(), gained.begin(), gained.end());
+  if (gained_returns.empty() && (!whole.leaving || no_return.empty())) {
+    mask->leaving = whole.leaving;
+    return mask;
+  }
+  std::vector<uint32_t> nodes = std::move(gained_returns);
   if (whole.leaving) {
-    if (no_return.empty()) {
-      mask->leaving = whole.leaving;
-    } else {
-      std::vector<uint32_t> nodes;
-      for (const uint32_t x : whole.leaving->nodes()) {
-        if (!no_return.count(x)) nodes.push_back(x);
-      }
-      if (nodes.size() == whole.leaving->nodes().size()) {
-        mask->leaving = whole.leaving;
-      } else if (!nodes.empty()) {
-        mask->leaving = std::make_shared<Leaving>(std::move(nodes));
-      }
+    for (const uint32_t x : whole.leaving->nodes()) {
+      if (!no_return.count(x)) nodes.push_back(x);
     }
   }
+  std::sort(nodes.begin(), nodes.end());
+  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+  if (!nodes.empty()) mask->leaving = std::make_shared<Leaving>(std::move(nodes));
   return mask;
+}
+
+// Within a text that waits for a word, the state that most bytes lead back to differs from e along the word alone. That
+// state if its mask is there already, else kEmptyId.
+ExprId resting_state(Arena& arena, ExprId e) {
+  const auto after_most = [&](const State& s) {
+    std::array<uint16_t, 256> sizes{};
+    for (size_t b = 0; b < 256; ++b) ++sizes[s.class_of[b]];
+    return s.next[static_cast<size_t>(std::max_element(sizes.begin(), sizes.end()) - sizes.begin())];
+  };
+  const ExprId r = after_most(arena.state(e));
+  if (r == e || r == ExprPool::kEmptyId) return ExprPool::kEmptyId;
+  const State& rest = arena.state(r);
+  const LocalMask* mask = rest.mask.load(std::memory_order_acquire);
+  if (!mask || !mask->words || after_most(rest) != r) return ExprPool::kEmptyId;
+  const std::lock_guard lock(arena.mutex());
+  return is_text(arena.pool(), e) && is_text(arena.pool(), r) ? r : ExprPool::kEmptyId;
 }
 
 std::unique_ptr<LocalMask> make_local_mask(Arena& arena, const Vocabulary& vocabulary, ExprId e) {
@@ -288,7 +359,13 @@ std::unique_ptr<LocalMask> make_local_mask(Arena& arena, const Vocabulary& vocab
       if (const ExprId unit = OpenText::unit_of(arena, e)) return arena.open_text(vocabulary, unit).mask(arena, e);
     }
   }
-  if (whole) return by_difference(arena, vocabulary, e, whole);
+  // r ∩ ¬x, or that and then something: x is mostly a few texts.
+  if (whole) {
+    if (auto mask = by_difference(arena, vocabulary, e, whole)) return mask;
+  }
+  if (const ExprId resting = resting_state(arena, e)) {
+    if (auto mask = by_difference(arena, vocabulary, e, resting)) return mask;
+  }
   return by_walk(arena, vocabulary, e);
 }
 
