@@ -35,7 +35,7 @@ class HistoryError(ValueError):
     """The tokens of a row are none that the constraint allows."""
 
 
-class ConstraintLogitsProcessor(transformers.LogitsProcessor):  # type: ignore[misc]  # no types of transformers
+class ConstraintLogitsProcessor(transformers.LogitsProcessor):
     """Masks the logits of a batch, for one call of ``generate`` after the other.
 
     Works with greedy search, sampling, beam search, assisted generation and prompt lookup, every kind of cache, and any
@@ -176,8 +176,9 @@ def constrain(
     ends = _end_ids(model)
     vocabulary = vocabulary_of(tokenizer, _columns(model), ends)
     several = isinstance(constraint, (list, tuple))
+    wanted: Sequence[Any] = constraint if isinstance(constraint, (list, tuple)) else [constraint]
     compiled = []
-    for each in constraint if several else [constraint]:
+    for each in wanted:
         if isinstance(each, CompiledConstraint):
             check_tokenizer(each.vocabulary, tokenizer)
             compiled.append(each)

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("vllm", reason="vLLM is not installed in this environment: make test-vllm")
-
 os.environ.update(
     {
         "VLLM_CPU_KVCACHE_SPACE": "1",
@@ -22,6 +20,9 @@ os.environ.update(
         "GRAMMASK_VLLM_BACKEND": "all",
     }
 )
+
+# After the settings: libraries read some of them when they are loaded.
+pytest.importorskip("vllm", reason="vLLM is not installed in this environment: make test-vllm")
 
 
 @pytest.fixture(scope="session")

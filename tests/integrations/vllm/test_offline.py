@@ -20,7 +20,7 @@ def llm(model_folder: Path) -> LLM:
         str(model_folder),
         max_model_len=512,
         max_num_seqs=8,
-        # Room for about four of the longest sequences: with eight at once some have to be preempted.
+        # Room for five long prompts: when their outputs grow, some have to be preempted.
         num_gpu_blocks_override=16,
         block_size=128,
         enforce_eager=True,
@@ -49,7 +49,7 @@ def texts(outputs: list[Any]) -> list[str]:
 
 
 def test_all_cases_through_the_processor_beside_free_requests(llm: LLM) -> None:
-    free = SamplingParams(max_tokens=24, temperature=0)
+    free = SamplingParams(max_tokens=24, temperature=0, ignore_eos=True)
     prompts, params = [], []
     for case in CASES:
         prompts += [case.prompt, CASES[0].prompt]
@@ -80,13 +80,12 @@ def test_sampling_many_at_once_with_preemption_and_different_lengths(llm: LLM) -
     """Rows come, go and move all the time; the cache is too small for all of them."""
     before = preemptions(llm)
     prompts, params, checks = [], [], []
-    filler = "A long story about the sea and the ships on it. " * 24
     for seed in range(1):
         for case in CASES:
-            prompts.append(filler + case.prompt)
+            prompts.append(long_prompt(case.name, case.prompt))
             params.append(by_processor(case, max_tokens=120, temperature=1.0, seed=seed, n=2))
             checks.append(case.check)
-        prompts.append(filler + "Once upon a time")
+        prompts.append(long_prompt("story", "Once upon a time"))
         params.append(SamplingParams(max_tokens=100, temperature=1.0, seed=seed, ignore_eos=True))
         checks.append(None)
     for output, check in zip(llm.generate(prompts, params, use_tqdm=False), checks, strict=True):
@@ -95,6 +94,11 @@ def test_sampling_many_at_once_with_preemption_and_different_lengths(llm: LLM) -
                 assert each.finish_reason == "stop", each
                 check(each.text)
     assert preemptions(llm) > before
+
+
+def long_prompt(name: str, text: str) -> str:
+    """Without a beginning in common with the others, so that the cache cannot share it."""
+    return f"The {name} story about the sea and the ships on it. " * 24 + text
 
 
 def preemptions(llm: LLM) -> int:

