@@ -145,13 +145,15 @@ class HostedModel(LanguageModel):
         )
         return TextStream(run.events(), cancel=run.cancel, partial=partial_reader(constraint))
 
-    def ask(self, messages: Prompt, *, sampling: Sampling | None = None, **fields: Any) -> Reply:
+    def ask(
+        self, messages: Prompt, *, sampling: Sampling | None = None, max_tokens: int | None = None, **fields: Any
+    ) -> Reply:
         """One request, and the provider's answer as it is: for tool calls.
 
         Args:
             fields: of ``Request``: tools, tool_choice, parallel.
         """
-        settings, _ = self._settings(sampling, None, None, ())
+        settings, _ = self._settings(sampling, max_tokens, None, ())
         request = Request(as_messages(messages), settings, max_tokens=self._max_tokens, extra=self._extra, **fields)
         return self.client.complete(request)
 
