@@ -150,6 +150,24 @@ ROWS: list[tuple[str, str, list[tuple[str, dict[str, Any]]] | None]] = [
         [("get_weather", OSLO)],
     ),
     ("harmony", "<|channel|>commentary to=functions.ping<|message|>{}", [("ping", {})]),
+    ("harmony", "<|channel|>commentary to=functions.ping json<|message|>{}<|call|>", [("ping", {})]),
+    (
+        "harmony",
+        (
+            "<|channel|>analysis<|message|>Two steps.<|end|><|start|>assistant<|channel|>commentary<|message|>I will look it "
+            "up.<|end|><|start|>assistant<|channel|>commentary to=functions.get_time <|constrain|>json<|message|>"
+            '{"zone": "CET"}<|call|>'
+        ),
+        [("get_time", {"zone": "CET"})],
+    ),
+    (
+        "harmony",
+        "<|channel|>analysis<|message|>Easy.<|end|><|start|>assistant<|channel|>final<|message|>It rains.<|return|>",
+        [],
+    ),
+    ("harmony", "<|channel|>analysis<|message|>Only thoughts.<|end|>", None),
+    ("harmony", "<|channel|>commentary to=functions.rm<|message|>{}<|call|>", None),
+    ("harmony", "<|channel|>final to=functions.ping<|message|>{}<|call|>", None),
     ("harmony", "It rains.", None),
     ("harmony", '<|channel|>commentary to=functions.ping<|message|>{"a":1}<|call|>', None),
     ("functionary", 'Sure. <function=get_weather>{"city": "Oslo"}</function>', [("get_weather", OSLO)]),

@@ -131,7 +131,7 @@ def test_faults_tell_place_and_expectation(marked: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ('{"a":' * 100_000, "nested less deeply"),
+        ('{"a":' * 100_000, "Expecting value"),
         ('{"zone": "\\ud800"}', "schema of get_time"),
         ('{"zone": "CET", "n": \ud800}', "lone surrogate"),
         ('{"zone": "CET", "n": NaN}', "a JSON number instead of NaN"),
@@ -141,6 +141,34 @@ def test_faults_tell_place_and_expectation(marked: str, expected: str) -> None:
 def test_hostile_texts(arguments: str, expected: str) -> None:
     with pytest.raises(ToolCallError, match=re.escape(expected)):
         ToolCalls([TIME], "hermes").parse('<tool_call>{"name": "get_time", "arguments": %s}</tool_call>' % arguments)  # noqa: UP031
+
+
+@pytest.mark.parametrize(
+    ("format", "text"),
+    [
+        ("hermes", '<tool_call>\n{"name": "nest", "arguments": {"x": VALUE}}\n</tool_call>'),
+        ("qwen3_coder", "<tool_call>\n<function=nest>\n<parameter=x>\nVALUE\n</parameter>\n</function>\n</tool_call>"),
+        ("llama3_pythonic", "[nest(x=VALUE)]"),
+    ],
+)
+def test_arguments_of_any_depth(format: str, text: str) -> None:
+    """Deeper than Python's recursion limit, which the standard library's reader of JSON stops at."""
+    nested = {"type": "object", "properties": {"a": {"$ref": "#/$defs/n"}}, "additionalProperties": False}
+    lists = {"type": "array", "items": {"$ref": "#/$defs/n"}}
+    schema = {
+        "$defs": {"n": {"anyOf": [lists, nested]}},
+        "type": "object",
+        "properties": {"x": {"$ref": "#/$defs/n"}},
+        "required": ["x"],
+    }
+    calls = ToolCalls([Tool("nest", schema)], format)
+    depth = 20_000
+    output = text.replace("VALUE", '[{"a": ' * depth + "[]" + "}]" * depth)
+    assert accepts(grammask.compile(calls, byte_vocabulary()), output)
+    value = calls.parse(output)[0].arguments["x"]
+    for _ in range(depth):
+        value = value[0]["a"]
+    assert value == []
 
 
 def test_numbers_keep_their_value() -> None:

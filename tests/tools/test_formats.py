@@ -70,3 +70,20 @@ def test_a_raw_value_cannot_hold_its_closing_marker(compiled: Any) -> None:
     assert not accepts(ready, text)
     with pytest.raises(ToolCallError, match="line 6, column 1: expected '<parameter=' or '</function>', found"):
         calls.parse(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ' to=functions.get_weather<|channel|>commentary <|constrain|>json<|message|>{"city": "Oslo"}<|call|>',
+        '<|channel|>analysis to=functions.get_weather<|message|>{"city": "Oslo"}<|call|>',
+        (
+            "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant to=functions.get_weather<|channel|>commentary"
+            ' json<|message|>{"city": "Oslo"}'
+        ),
+    ],
+)
+def test_harmony_is_read_wherever_the_recipient_stands(compiled: Any, text: str) -> None:
+    calls, ready = compiled["harmony"]
+    assert [(call.name, call.arguments) for call in calls.parse(text)] == [("get_weather", {"city": "Oslo"})]
+    assert not accepts(ready, text), "written in one way only"

@@ -98,8 +98,9 @@ class Triggered(Constraint):
                 lead = up_to_first(Text().lower(builder), builder.literal(encode(trigger)), stops, builder)
             else:
                 lead = builder.concat([text_without(stops, builder), trigger.lower(builder)])
-            units.append(builder.concat([lead, builder.union(rests)]))
-        unit, free = builder.union(units), text_without(stops, builder)
+            # A frame of its own, whose states and masks do not depend on what the tags hold.
+            units.append(builder.concat([builder.call(lead), builder.union(rests)]))
+        unit, free = builder.union(units), builder.call(text_without(stops, builder))
         if not self.stop_after_last:
             return builder.concat([builder.repeat(unit, self.at_least, self.at_most), free])
         if self.at_most == 0:

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from grammask.constraints.grammar.grammar import Grammar
-from grammask.constraints.grammar.model import Diagnostic
+from grammask.constraints.grammar.model import Diagnostic, GrammarWarning
 
-__all__ = ["Diagnostic", "Grammar"]
+__all__ = ["Diagnostic", "Grammar", "GrammarWarning"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -11,11 +12,12 @@ from grammask.constraints.grammar.analysis import check_other_tokens, diagnose, 
 from grammask.constraints.grammar.gbnf import parse_gbnf
 from grammask.constraints.grammar.lark import parse_lark
 from grammask.constraints.grammar.lowering import lower_grammar
-from grammask.constraints.grammar.model import Diagnostic, ParsedGrammar
+from grammask.constraints.grammar.model import Diagnostic, GrammarWarning, ParsedGrammar
 from grammask.constraints.grammar.nodes import Node, NodeId, Pattern, RuleRef
 from grammask.constraints.grammar.recursion import Solved, solve
-from grammask.constraints.grammar.tokens import SpecialTokens, Tokens
+from grammask.constraints.grammar.tokens import SpecialTokens
 from grammask.constraints.regex.parser import parse as parse_pattern
+from grammask.constraints.special_token import vocabulary_of
 from grammask.engine.errors import ConstraintError
 
 if TYPE_CHECKING:
@@ -26,18 +28,23 @@ class Grammar(Constraint):
     """The texts of a context-free grammar.
 
     Made by ``Grammar.gbnf`` or ``Grammar.lark``, which read the whole text and report faults at once. Recursion of
-    every kind (left, right, mutual, ambiguous, nullable) is fine. docs/reference/grammars.md describes both notations.
+    every kind (left, right, mutual, ambiguous, nullable) is fine. Special tokens that the text names (``<|end|>``) are
+    looked up in the vocabulary that the grammar is compiled for. docs/reference/grammars.md describes both notations.
+
+    Rules that are never used, or that can never finish, are told by a ``GrammarWarning``; ``diagnostics`` lists them.
     """
 
-    def __init__(self, parsed: ParsedGrammar, tokens: Tokens | None) -> None:
+    def __init__(self, parsed: ParsedGrammar) -> None:
         self._parsed = parsed
-        self._tokens = SpecialTokens(tokens)
         graph = reachable_rules(parsed)
         productive = productive_rules(parsed, graph)
         self._diagnostics = diagnose(parsed, graph, productive)
         check_other_tokens(parsed, [parsed.start, *(parsed.rules[name].body for name in graph)])
         _check_patterns(parsed)
         self._solved = _solve(parsed, productive)
+        suspicious = [str(found) for found in self._diagnostics if found.level == "warning"]
+        if suspicious:
+            warnings.warn("\n".join(suspicious), GrammarWarning, stacklevel=3)
 
     @classmethod
     def gbnf(
@@ -46,7 +53,6 @@ class Grammar(Constraint):
         root: str = "root",
         *,
         holes: Mapping[str, Constraint | str] | None = None,
-        tokens: Tokens | None = None,
     ) -> Grammar:
         """A grammar in llama.cpp's notation.
 
@@ -54,15 +60,13 @@ class Grammar(Constraint):
             text: the grammar.
             root: the rule that the whole output matches.
             holes: constraints (or plain strings) for names that the text uses but does not define.
-            tokens: where the ids of special tokens that the text names (``<|end|>``) come from: a vocabulary, a
-                mapping from name to id, or a function from name to id or None.
 
         Raises:
             ConstraintSyntaxError: with line, column and an excerpt.
             UnsatisfiableConstraint: no text at all matches the grammar.
             UnsupportedConstraint: a negated token outside a free repetition.
         """
-        return cls(parse_gbnf(text, root, _filled(holes)), tokens)
+        return cls(parse_gbnf(text, root, _filled(holes)))
 
     @classmethod
     def lark(
@@ -71,7 +75,6 @@ class Grammar(Constraint):
         start: str = "start",
         *,
         holes: Mapping[str, Constraint | str] | None = None,
-        tokens: Tokens | None = None,
     ) -> Grammar:
         """A grammar in Lark's notation, with ``%json {…}`` and ``%regex {…}`` as in llguidance.
 
@@ -79,8 +82,6 @@ class Grammar(Constraint):
             text: the grammar.
             start: the rule that the whole output matches.
             holes: constraints (or plain strings) for names that the text uses but does not define.
-            tokens: where the ids of special tokens that the text names (``<|end|>``) come from: a vocabulary, a
-                mapping from name to id, or a function from name to id or None.
 
         Raises:
             ConstraintSyntaxError: with line, column and an excerpt.
@@ -88,14 +89,15 @@ class Grammar(Constraint):
             UnsupportedConstraint: an import from elsewhere than ``common``, the regex flag ``l``.
             ConstraintTooLarge: templates that unfold without end.
         """
-        return cls(parse_lark(text, start, _filled(holes)), tokens)
+        return cls(parse_lark(text, start, _filled(holes)))
 
     def diagnostics(self) -> list[Diagnostic]:
         """Rules that are never used or can never finish, and notations that have no effect here."""
         return list(self._diagnostics)
 
     def lower(self, builder: Builder) -> Expr:
-        return lower_grammar(self._parsed, self._solved, self._tokens, builder)
+        tokens = SpecialTokens(vocabulary_of(builder))
+        return lower_grammar(self._parsed, self._solved, tokens, builder)
 
     def __repr__(self) -> str:
         return f"<Grammar in {self._parsed.source.dialect}, {len(self._parsed.rules)} rules>"

@@ -11,6 +11,10 @@ from grammask.constraints.grammar.nodes import Arena, NodeId, Rule
 from grammask.constraints.grammar.source import Source
 
 
+class GrammarWarning(UserWarning):
+    """A grammar holds what is probably a mistake; the message is that of its diagnostics, one a line."""
+
+
 @dataclass(frozen=True)
 class Diagnostic:
     """Something about a grammar that its author should know.

@@ -139,6 +139,7 @@ class ToolFormat:
         lead: what may stand before ``begin``.
         answer: an output without calls.
         thought: what may stand before all of this, any number of times.
+        also_read: other shapes of a call that models write, read in outputs but never written under the constraint.
         max_calls: calls that the format can hold, None for any number.
         claim: a regular expression for formats whose calls have no marker and are the whole output: a text that begins
             with a match is a call, every other text an answer. ``lead`` is then empty.
@@ -155,15 +156,17 @@ class ToolFormat:
     lead: Pieces = (FreeText(),)
     answer: Pieces = (FreeText(),)
     thought: Pieces = ()
+    also_read: tuple[Pieces, ...] = ()
     max_calls: int | None = None
     claim: str | None = None
 
     def __post_init__(self) -> None:
-        kinds = [type(piece) for piece in walk(self.call)]
-        if kinds.count(Name) + kinds.count(JsonCall) != 1:
-            raise self._fault("a call names its tool exactly once (Name or JsonCall)")
-        if sum(map(kinds.count, (Arguments, JsonCall, Parameters, KeywordArguments))) != 1:
-            raise self._fault("a call has its arguments exactly once")
+        for call in (self.call, *self.also_read):
+            kinds = [type(piece) for piece in walk(call)]
+            if kinds.count(Name) + kinds.count(JsonCall) != 1:
+                raise self._fault("a call names its tool exactly once (Name or JsonCall)")
+            if sum(map(kinds.count, (Arguments, JsonCall, Parameters, KeywordArguments))) != 1:
+                raise self._fault("a call has its arguments exactly once")
         if self.claim is not None:
             if any(isinstance(piece, FreeText) for piece in walk(self.lead)):
                 raise self._fault("calls without a marker cannot follow free text: lead=()")

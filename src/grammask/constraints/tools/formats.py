@@ -121,6 +121,9 @@ DEEPSEEK_V31 = ToolFormat(
 )
 """DeepSeek V3.1."""
 
+_HARMONY_MESSAGE = (Maybe((" ", Maybe((Token("<|constrain|>"),)), "json")), Token("<|message|>"), Arguments())
+"""The end of the header of a call's message and the message."""
+
 HARMONY = ToolFormat(
     "harmony",
     thought=(
@@ -133,13 +136,23 @@ HARMONY = ToolFormat(
         "assistant",
     ),
     lead=(),
-    begin=(Token("<|channel|>"), "commentary to=functions."),
-    call=(Name(), Maybe((" ", Maybe((Token("<|constrain|>"),)), "json")), Token("<|message|>"), Arguments()),
+    call=(Token("<|channel|>"), "commentary to=functions.", Name(), *_HARMONY_MESSAGE),
+    also_read=(
+        (Token("<|channel|>"), "analysis to=functions.", Name(), *_HARMONY_MESSAGE),
+        (
+            " to=functions.",
+            Name(),
+            Token("<|channel|>"),
+            OneOf(("commentary", "analysis")),
+            *_HARMONY_MESSAGE,
+        ),
+    ),
     end=(Token("<|call|>", ends=True),),
     answer=(Token("<|channel|>"), "final", Token("<|message|>"), FreeText(), Token("<|return|>", ends=True)),
     max_calls=1,
 )
-"""gpt-oss: messages in channels, one call at the end. The prompt ends with ``<|start|>assistant``."""
+"""gpt-oss: messages in channels, one call at the end, after which the model waits for its result. The prompt ends with
+``<|start|>assistant``. The recipient is written in the channel, and read where a model wrote it after its role."""
 
 FUNCTIONARY = ToolFormat(
     "functionary",

@@ -10,7 +10,7 @@ import json
 import math
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -68,80 +68,135 @@ def read_json(text: str, position: int, limit: int, fault: Fault) -> tuple[Any, 
     except ValueError as error:
         raise fault(position, str(error)) from None
     except RecursionError:
-        raise fault(position, "JSON that is nested less deeply") from None
+        return _read_deep_json(text[:limit], position, fault)
     return value, end
+
+
+def _read_deep_json(text: str, position: int, fault: Fault) -> tuple[Any, int]:
+    """Like ``read_json``, for values nested deeper than the standard library reads."""
+
+    def scalar(position: int) -> tuple[Any, int]:
+        return read_json(text, position, len(text), fault)
+
+    open_values: list[list[Any]] = [[]]
+    starts: list[int] = []
+    end = position
+    for kind, content, place in _events(text, position, fault, scalar):
+        end = place
+        if kind == "open":
+            open_values.append([])
+            starts.append(place)
+        elif kind == "close":
+            items, start = open_values.pop(), starts.pop()
+            if content == "]":
+                open_values[-1].append(items)
+                continue
+            try:
+                open_values[-1].append(_members(list(zip(items[::2], items[1::2], strict=True))))
+            except ValueError as error:
+                raise fault(start, str(error)) from None
+        else:
+            open_values[-1].append(content)
+    return open_values[0][0], end
 
 
 def read_python(text: str, position: int, fault: Fault) -> tuple[str, int]:
     """The Python literal that starts at a position as JSON text, and where it ends."""
+
+    def scalar(position: int) -> tuple[str, int]:
+        return _python_scalar(text, position, fault)
+
+    parts: list[str] = []
+    end = position
+    before = ""  # what separates the next part from those before it
+    for kind, content, place in _events(text, position, fault, scalar):
+        end = place
+        if kind == "close":
+            parts.append(content)
+        else:
+            parts.append(before + content)
+        before = {"open": "", "key": ":"}.get(kind, ",")
+    return "".join(parts), end
+
+
+def _python_scalar(text: str, position: int, fault: Fault) -> tuple[str, int]:
+    if text[position : position + 1] in ('"', "'"):
+        return _python_string(text, position, fault)
+    for word, meaning in (("True", "true"), ("False", "false"), ("None", "null")):
+        if text.startswith(word, position):
+            return meaning, position + len(word)
+    number = NUMBER.match(text, position)
+    if number is None:
+        raise fault(position, "a Python literal")
+    return number[0], number.end()
+
+
+def _python_string(text: str, position: int, fault: Fault) -> tuple[str, int]:
+    quote = text[position]
+    end = position + 1
+    while text[end : end + 1] != quote:
+        if end >= len(text):
+            raise fault(end, f"the closing {quote}")
+        end += 2 if text[end] == "\\" else 1
+    end += 1
     try:
-        return _PythonReader(text, fault).value(position)
-    except RecursionError:
-        raise fault(position, "values that are nested less deeply") from None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # escapes without a meaning stand for themselves
+            content = ast.literal_eval(text[position:end])
+        content.encode()
+    except (SyntaxError, ValueError):
+        raise fault(position, "a Python string in one line") from None
+    return json.dumps(content, ensure_ascii=False), end
 
 
-class _PythonReader:
-    def __init__(self, text: str, fault: Fault) -> None:
-        self._text = text
-        self._fault = fault
+def _events(
+    text: str, position: int, fault: Fault, scalar: Callable[[int], tuple[Any, int]]
+) -> Iterator[tuple[str, Any, int]]:
+    """The parts of a value in the order written, without recursion: however deep it nests.
 
-    def value(self, position: int) -> tuple[str, int]:
-        text = self._text
-        position = skip_blanks(text, position)
-        first = text[position : position + 1]
-        if first and first in "\"'":
-            return self._string(position)
-        if first == "[":
-            return self._collection(position, "]", self.value)
-        if first == "{":
-            return self._collection(position, "}", self._member)
-        for word, meaning in (("True", "true"), ("False", "false"), ("None", "null")):
-            if text.startswith(word, position):
-                return meaning, position + len(word)
-        number = NUMBER.match(text, position)
-        if number is None:
-            raise self._fault(position, "a Python literal")
-        return number[0], number.end()
+    Yields:
+        ("open", bracket, its position), ("key" or "scalar", value, position after it),
+        ("close", bracket, position after it).
+    """
+    closing: list[str] = []
 
-    def _string(self, position: int) -> tuple[str, int]:
-        text, quote = self._text, self._text[position]
-        end = position + 1
-        while text[end : end + 1] != quote:
-            if end >= len(text):
-                raise self._fault(end, f"the closing {quote}")
-            end += 2 if text[end] == "\\" else 1
-        end += 1
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # escapes without a meaning stand for themselves
-                content = ast.literal_eval(text[position:end])
-            content.encode()
-        except (SyntaxError, ValueError):
-            raise self._fault(position, "a Python string in one line") from None
-        return json.dumps(content, ensure_ascii=False), end
-
-    def _collection(self, position: int, close: str, item: Callable[[int], tuple[str, int]]) -> tuple[str, int]:
-        text = self._text
-        items: list[str] = []
-        opening = text[position]
-        position = skip_blanks(text, position + 1)
-        while text[position : position + 1] != close:
-            if items:
-                if text[position : position + 1] != ",":
-                    raise self._fault(position, f"',' or '{close}'")
-                position = skip_blanks(text, position + 1)
-            content, position = item(position)
-            items.append(content)
-            position = skip_blanks(text, position)
-        return opening + ",".join(items) + close, position + 1
-
-    def _member(self, position: int) -> tuple[str, int]:
-        text = self._text
+    def key(position: int) -> tuple[tuple[str, Any, int], int]:
         if text[position : position + 1] not in ("'", '"'):
-            raise self._fault(position, "a string")
-        key, position = self._string(position)
+            raise fault(position, "a string")
+        name, after = scalar(position)
+        colon = skip_blanks(text, after)
+        if text[colon : colon + 1] != ":":
+            raise fault(colon, "':'")
+        return ("key", name, after), colon + 1
+
+    while True:
         position = skip_blanks(text, position)
-        if text[position : position + 1] != ":":
-            raise self._fault(position, "':'")
-        content, position = self.value(position + 1)
-        return f"{key}:{content}", position
+        bracket = text[position : position + 1]
+        if bracket in ("[", "{"):
+            yield "open", bracket, position
+            closing.append("]" if bracket == "[" else "}")
+            position = skip_blanks(text, position + 1)
+            if text[position : position + 1] != closing[-1]:
+                if bracket == "{":
+                    event, position = key(position)
+                    yield event
+                continue
+        else:
+            value, position = scalar(position)
+            yield "scalar", value, position
+        while closing:
+            position = skip_blanks(text, position)
+            mark = text[position : position + 1]
+            if mark == closing[-1]:
+                position += 1
+                yield "close", closing.pop(), position
+                continue
+            if mark != ",":
+                raise fault(position, f"',' or '{closing[-1]}'")
+            position = skip_blanks(text, position + 1)
+            if closing[-1] == "}":
+                event, position = key(position)
+                yield event
+            break
+        else:
+            return

@@ -70,15 +70,31 @@ class FormatLowering:
         builder, format = self._builder, self._format
         found = []
         if answers:
-            found.append(self._sequence(format.answer))
+            found.append(builder.call(self._sequence(format.answer)))
         if high != 0:
-            call = builder.union([self._sequence(format.call, name) for name in self._arguments])
-            more = builder.concat([self._sequence(format.separator), call])
-            calls = builder.concat([call, builder.repeat(more, 0, None if high is None else high - 1)])
-            lead = self._sequence(format.lead) if preamble else builder.epsilon
-            found.append(builder.concat([lead, self._sequence(format.begin), calls, self._sequence(format.end)]))
-        thoughts = builder.repeat(self._sequence(format.thought), 0, None) if format.thought else builder.epsilon
-        return builder.concat([thoughts, builder.union(found)])
+            more = builder.concat([self._sequence(format.separator), self._call(format.call)])
+            others = builder.repeat(more, 0, None if high is None else high - 1)
+            found.append(builder.concat([self._first_call(preamble), others, self._sequence(format.end)]))
+        thought = builder.call(self._sequence(format.thought)) if format.thought else builder.epsilon
+        return builder.concat([builder.repeat(thought, 0, None), builder.union(found)])
+
+    def _call(self, pieces: Pieces) -> Expr:
+        return self._builder.union([self._sequence(pieces, name) for name in self._arguments])
+
+    def _first_call(self, preamble: bool) -> Expr:
+        """Up to the end of the first call.
+
+        The free text before it and the marker that ends that text are a frame of their own: like answers and thoughts,
+        it is the same whatever the tools, and so are its states and masks, the costliest of all.
+        """
+        builder, format = self._builder, self._format
+        if not (preamble and format.has_free_lead):
+            return builder.concat([self._sequence(format.begin), self._call(format.call)])
+        if format.begin:
+            lead = self._sequence((*format.lead, format.begin[0]))
+            return builder.concat([builder.call(lead), self._sequence(format.begin[1:]), self._call(format.call)])
+        lead = self._sequence((*format.lead, format.call[0]))
+        return builder.concat([builder.call(lead), self._call(format.call[1:])])
 
     def _sequence(self, pieces: Pieces, tool: str = "") -> Expr:
         return self._builder.concat([self._piece(piece, tool) for piece in pieces])

@@ -220,8 +220,15 @@ class FormatReader:
         return self._one_call(self._sequence(self._format.separator, position))
 
     def _one_call(self, position: int) -> tuple[ToolCall, int]:
-        self._call = _Call(position)
-        end = self._sequence(self._format.call, position)
+        end = None
+        for shape in self._format.also_read:
+            self._call = _Call(position)
+            end = self._try(shape, position)
+            if end is not None:
+                break
+        else:
+            self._call = _Call(position)
+            end = self._sequence(self._format.call, position)
         call = self._call
         fault = self._validators[call.name].fault(call.arguments)
         if fault is not None:
