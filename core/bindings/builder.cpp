@@ -49,6 +49,12 @@ class Builder {
     } reset{pool, old};
     return f(pool);
   }
+  // The same for what may take long: other threads of the interpreter go on meanwhile. f must not touch Python objects.
+  template <typename F>
+  auto search(F&& f) {
+    const nb::gil_scoped_release release;
+    return with(std::forward<F>(f));
+  }
   Arena& arena() { return *arena_; }
   ExprId token(uint32_t id) {
     if (id >= vocabulary_->size()) throw std::invalid_argument("token id " + std::to_string(id) + " is out of range");
@@ -56,7 +62,7 @@ class Builder {
     return with([&](ExprPool& p) { return p.token(id); });
   }
   std::shared_ptr<Compiled> compile(ExprId root) {
-    const ExprId settled = with([&](ExprPool& pool) {
+    const ExprId settled = search([&](ExprPool& pool) {
       check(root);
       const ExprId e = arena_->settle(root);
       return e != ExprPool::kEmptyId && pool.alive(e) ? e : ExprPool::kEmptyId;
@@ -236,12 +242,13 @@ void bind_builder(nb::module_& m) {
       .def(
           "intersection",
           [](Builder& b, const std::vector<ExprId>& parts) {
-            return b.with([&](ExprPool& p) { return b.check(parts), p.intersect(parts); });
+            return b.search([&](ExprPool& p) { return b.check(parts), p.intersect(parts); });
           },
           "parts"_a)
       .def(
           "complement",
-          [](Builder& b, ExprId e) { return b.with([&](ExprPool& p) { return b.check(e), p.complement(e); }); }, "e"_a)
+          [](Builder& b, ExprId e) { return b.search([&](ExprPool& p) { return b.check(e), p.complement(e); }); },
+          "e"_a)
       .def(
           "repeat",
           [](Builder& b, ExprId e, uint64_t low, std::optional<uint64_t> high) {
@@ -255,7 +262,7 @@ void bind_builder(nb::module_& m) {
       .def(
           "call",
           [](Builder& b, ExprId e) {
-            return b.with([&](ExprPool& p) {
+            return b.search([&](ExprPool& p) {
               b.check(e);
               return p.alive(e) ? p.call(e) : ExprPool::kEmptyId;
             });
@@ -291,7 +298,7 @@ void bind_builder(nb::module_& m) {
           "unique_array",
           [](Builder& b, ExprId item, ExprId open, ExprId comma, ExprId close, const std::vector<ExprId>& prefix,
              uint64_t min_items, std::optional<uint64_t> max_items) {
-            return b.with([&](ExprPool&) {
+            return b.search([&](ExprPool&) {
               b.check(prefix);
               for (const ExprId e : {item, open, comma, close}) b.check(e);
               return b.arena().unique_array(
@@ -316,29 +323,29 @@ void bind_builder(nb::module_& m) {
           },
           "key"_a, "e"_a)
       .def(
-          "is_empty", [](Builder& b, ExprId e) { return b.with([&](ExprPool& p) { return b.check(e), !p.alive(e); }); },
-          "e"_a)
+          "is_empty",
+          [](Builder& b, ExprId e) { return b.search([&](ExprPool& p) { return b.check(e), !p.alive(e); }); }, "e"_a)
       .def(
           "is_nullable",
           [](Builder& b, ExprId e) { return b.with([&](ExprPool& p) { return b.check(e), p.nullable(e); }); }, "e"_a)
       .def(
           "count_words",
           [](Builder& b, ExprId e, uint64_t limit) {
-            return b.with([&](ExprPool& p) { return b.check_no_letters(e), p.count_words(e, limit); });
+            return b.search([&](ExprPool& p) { return b.check_no_letters(e), p.count_words(e, limit); });
           },
           "e"_a, "limit"_a)
       .def(
           "shortest",
           [](Builder& b, ExprId e) -> nb::object {
             std::string out;
-            const bool found = b.with([&](ExprPool& p) { return b.check_no_letters(e), p.shortest(e, out); });
+            const bool found = b.search([&](ExprPool& p) { return b.check_no_letters(e), p.shortest(e, out); });
             return found ? nb::object(nb::bytes(out.data(), out.size())) : nb::none();
           },
           "e"_a)
       .def(
           "matches",
           [](Builder& b, ExprId e, const nb::bytes& data) {
-            return b.with([&](ExprPool& p) { return b.check_no_letters(e), p.matches(e, view(data)); });
+            return b.search([&](ExprPool& p) { return b.check_no_letters(e), p.matches(e, view(data)); });
           },
           "e"_a, "data"_a)
       .def(

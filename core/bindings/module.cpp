@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <deque>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -69,9 +70,17 @@ void check_words(size_t got, const Matcher& m) {
   }
 }
 
+// Runs f, which uses the matcher and no Python objects, while other threads of the interpreter go on.
+template <typename F>
+auto alone(Matcher& m, F&& f) {
+  const Matcher::Use use(m);
+  const nb::gil_scoped_release release;
+  return f();
+}
+
 nb::object allowed_token_ids(Matcher& m) {
   std::vector<uint32_t> words(m.compiled().vocabulary->words());
-  m.fill_mask(words.data());
+  alone(m, [&] { m.fill_mask(words.data()); });
   size_t n = 0;
   for (const uint32_t w : words) n += static_cast<size_t>(std::popcount(w));
   auto* ids = new int32_t[n ? n : 1];
@@ -89,6 +98,11 @@ nb::object allowed_token_ids(Matcher& m) {
 NB_MODULE(_core, m) {
   // Objects that module globals still hold when the interpreter exits are not leaks worth a warning to users.
   nb::set_leak_warnings(false);
+  // Threads that wait for an arena let go of the interpreter if they hold it.
+  ArenaMutex::host = {[]() -> void* { return PyGILState_Check() ? PyEval_SaveThread() : nullptr; },
+                      [](void* state) {
+                        if (state) PyEval_RestoreThread(static_cast<PyThreadState*>(state));
+                      }};
   static nb::exception<TooLarge> too_large(m, "ConstraintTooLargeError");
 
   nb::class_<Vocabulary>(m, "Vocabulary",
@@ -141,34 +155,63 @@ NB_MODULE(_core, m) {
           "fill_mask",
           [](Matcher& self, MaskArray out) {
             check_words(out.shape(0), self);
-            self.fill_mask(reinterpret_cast<uint32_t*>(out.data()));
+            auto* const words = reinterpret_cast<uint32_t*>(out.data());
+            alone(self, [&] { self.fill_mask(words); });
           },
           "out"_a.noconvert())
       .def("allowed_token_ids", &allowed_token_ids)
       .def(
-          "accept", [](Matcher& self, int64_t id) { return self.accept(token_id(id)); }, "token_id"_a)
+          "accept",
+          [](Matcher& self, int64_t id) {
+            const Matcher::Use use(self);
+            return self.accept(token_id(id));
+          },
+          "token_id"_a)
       .def(
-          "accept_bytes", [](Matcher& self, const nb::bytes& data) { return self.accept_bytes(view(data)); }, "data"_a)
-      .def(
-          "matched_prefix", [](Matcher& self, const nb::bytes& data) { return self.matched_prefix(view(data)); },
+          "accept_bytes",
+          [](Matcher& self, const nb::bytes& data) {
+            return alone(self, [&] { return self.accept_bytes(view(data)); });
+          },
           "data"_a)
-      .def("next_bytes", [](Matcher& self) { return to_bytes(self.next_bytes()); })
+      .def(
+          "matched_prefix",
+          [](Matcher& self, const nb::bytes& data) {
+            return alone(self, [&] { return self.matched_prefix(view(data)); });
+          },
+          "data"_a)
+      .def("next_bytes", [](Matcher& self) { return to_bytes(alone(self, [&] { return self.next_bytes(); })); })
       .def(
           "rollback",
           [](Matcher& self, int64_t n) {
             if (n < 0) throw std::out_of_range("rollback of a negative number of tokens");
+            const Matcher::Use use(self);
             self.rollback(static_cast<size_t>(n));
           },
           "n_tokens"_a)
       .def(
-          "forced_bytes", [](Matcher& self, size_t limit) { return to_bytes(self.forced_bytes(limit)); },
+          "forced_bytes",
+          [](Matcher& self, size_t limit) { return to_bytes(alone(self, [&] { return self.forced_bytes(limit); })); },
           "limit"_a = 65536)
-      .def("forced_tokens", [](Matcher& self) { return to_list(self.forced_tokens()); })
-      .def_prop_ro("is_complete", &Matcher::is_complete)
+      .def("forced_tokens", [](Matcher& self) { return to_list(alone(self, [&] { return self.forced_tokens(); })); })
+      .def("shortest_completion",
+           [](Matcher& self) -> nb::object {
+             const auto tokens = alone(self, [&] { return self.shortest_completion(); });
+             return tokens ? nb::object(to_list(*tokens)) : nb::none();
+           })
+      .def_prop_ro("is_complete",
+                   [](Matcher& self) {
+                     const Matcher::Use use(self);
+                     return self.is_complete();
+                   })
       .def_prop_ro("is_terminated", &Matcher::is_terminated)
       .def(
-          "copy", [](const Matcher& self) { return new Matcher(self); }, nb::rv_policy::take_ownership)
-      .def("stack", &Matcher::stack)
+          "copy",
+          [](Matcher& self) {
+            const Matcher::Use use(self);
+            return new Matcher(self);
+          },
+          nb::rv_policy::take_ownership)
+      .def("stack", [](Matcher& self) { return alone(self, [&] { return self.stack(); }); })
       .def("memory_bytes", &Matcher::memory_bytes);
 
   m.def(
@@ -186,6 +229,8 @@ NB_MODULE(_core, m) {
             if (list[k] == list[i]) throw std::invalid_argument("a matcher appears twice in one batch");
           }
         }
+        std::deque<Matcher::Use> uses;
+        for (Matcher* matcher : list) uses.emplace_back(*matcher);
         const nb::gil_scoped_release release;
         fill_masks(list, reinterpret_cast<uint32_t*>(out.data()), out.shape(1), threads.value_or(0));
       },

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "grammar/shortest.hpp"
 #include "mask/counted_text.hpp"
 #include "mask/local_mask.hpp"
 #include "mask/open_text.hpp"
+#include "vocabulary/vocabulary.hpp"
 
 namespace grammask {
 
@@ -582,6 +584,11 @@ LocalMask* Arena::keep(std::unique_ptr<LocalMask> mask) {
   mask_bytes_ += mask->memory_bytes();
   masks_.push_back(std::move(mask));
   return masks_.back().get();
+}
+
+ShortestWords& Arena::shortest_words(const Vocabulary& vocabulary) {
+  if (!shortest_words_) shortest_words_ = std::make_unique<ShortestWords>(*this, vocabulary.single_bytes());
+  return *shortest_words_;
 }
 
 size_t Arena::memory_bytes() const {

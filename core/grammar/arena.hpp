@@ -2,11 +2,11 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "grammar/arena_mutex.hpp"
 #include "grammar/frame.hpp"
 #include "grammar/object_frame.hpp"
 #include "grammar/unique_array_frame.hpp"
@@ -26,6 +26,7 @@ namespace grammask {
 struct LocalMask;
 class CountedText;
 class OpenText;
+class ShortestWords;
 class Vocabulary;
 
 struct Letter {
@@ -81,12 +82,13 @@ class Arena final : public FrameExpander {
   Arena& operator=(const Arena&) = delete;
 
   // Held by every caller of the non-const members below, except state() on a state that exists.
-  std::recursive_mutex& mutex() { return mutex_; }
+  ArenaMutex& mutex() { return mutex_; }
   ExprPool& pool() { return pool_; }
 
   ExprId new_rule(std::string name);
   void define(ExprId rule, ExprId body);
   const Rule& rule(ExprId rule) const { return rules_[pool_.node(rule).a]; }
+  ExprId rule_body(uint32_t index) const { return rules_[index].body; }
   ExprId object(ObjectSpec spec);
   ExprId unique_array(UniqueArraySpec spec);
   // e with its calls replaced by what they call, as far as possible; rules, which may recurse, only so many levels deep.
@@ -122,6 +124,8 @@ class Arena final : public FrameExpander {
   // A checked key that is complete with this text: the expression without the empty word if it repeats an earlier key.
   ExprId unless_repeated(ExprId key, std::string_view text, ExprId e);
 
+  ShortestWords& shortest_words(const Vocabulary& vocabulary);
+
   size_t memory_bytes() const;
   uint32_t state_count() const { return static_cast<uint32_t>(states_.size()); }
   // The table of unit{...} rest, null if it is not of that kind; kept for all counts and constraints.
@@ -150,7 +154,7 @@ class Arena final : public FrameExpander {
   ExprId rewrite(ExprId e, std::unordered_map<ExprId, ExprId>& memo,
                  std::vector<std::pair<uint32_t, uint32_t>>& pending);
 
-  std::recursive_mutex mutex_;
+  ArenaMutex mutex_;
   ExprPool pool_;
   std::vector<Rule> rules_;
   std::vector<std::unique_ptr<Frame>> frames_;
@@ -163,6 +167,7 @@ class Arena final : public FrameExpander {
   std::unordered_map<ExprId, std::unique_ptr<OpenText>> open_texts_;
   std::vector<std::unique_ptr<LocalMask>> masks_;
   std::vector<const uint8_t*> set_classes_;  // by byte set: 1 inside, 0 outside
+  std::unique_ptr<ShortestWords> shortest_words_;
   size_t state_bytes_ = 0;
   size_t mask_bytes_ = 0;
 };

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -39,6 +40,11 @@ class Frame {
     (void)state, (void)text;
     return false;
   }
+  // One alternative of expand(state) that leads to the end with few members, given how long the words of an expression are
+  // at least (ShortestWords); and about how many members that end still needs.
+  using Lengths = std::function<uint64_t(ExprId)>;
+  virtual ExprId onward(uint32_t state, const Lengths& length) = 0;
+  virtual uint32_t missing(uint32_t state) = 0;
   // Expressions this frame calls, for checks and rewriting over rules.
   virtual void mentioned(std::vector<ExprId>& out) const = 0;
   virtual size_t memory_bytes() const = 0;

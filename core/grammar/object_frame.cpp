@@ -1,6 +1,7 @@
 #include "grammar/object_frame.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <stdexcept>
 
 namespace grammask {
@@ -310,6 +311,73 @@ ExprId ObjectFrame::expand(uint32_t id) {
   ExprId more = members(s);
   if (s.phase == Phase::kNext) more = pool_.concat(spec_.comma, more);
   return pool_.unite(more, closable(s) ? spec_.close : ExprPool::kEmptyId);
+}
+
+// Needed members first; then any whose value fulfils an obligation, or simply counts, the shortest of those.
+ExprId ObjectFrame::next_member(const State& s, const Lengths& length) {
+  std::vector<bool> need;
+  needed(s, need);
+  std::vector<uint32_t> required, literals, families;
+  for (uint32_t i = 0; i < spec_.members.size(); ++i) {
+    if (need[i]) {
+      required.push_back(i);
+    } else if (spec_.members[i].family) {
+      families.push_back(i);
+    } else if (!seen(s, i) && !(spec_.ordered && i < s.position)) {
+      literals.push_back(i);
+    }
+  }
+  // In order, only the first of the required ones can be next.
+  if (spec_.ordered && !required.empty()) required.resize(1);
+  // Optional ones may have to come before a required one; families last, for a search is needed to know one of their keys.
+  for (const auto* candidates : {&required, &literals, &families}) {
+    const ExprId found = shortest_member(s, *candidates, length);
+    if (found != ExprPool::kEmptyId) return found;
+  }
+  return ExprPool::kEmptyId;
+}
+
+ExprId ObjectFrame::shortest_member(const State& s, const std::vector<uint32_t>& candidates, const Lengths& length) {
+  constexpr uint64_t kNever = ~uint64_t{0}, kOutweighs = uint64_t{1} << 40;
+  State at = s;
+  const uint32_t id = intern(std::move(at));
+  ExprId best = ExprPool::kEmptyId;
+  uint64_t least = kNever;
+  for (const uint32_t i : candidates) {
+    const ObjectMember& m = spec_.members[i];
+    if (m.values.empty() || (m.family && (family_size_[i] == 0 || key_body(id, i) == ExprPool::kEmptyId))) continue;
+    const uint64_t key = length(m.family ? key_body(id, i) : m.key);
+    for (const ObjectMember::Value& v : m.values) {
+      State t = after(s, i, v.fulfils);
+      const uint64_t value = length(v.value);
+      if (key == kNever || value == kNever || !completable(t, m.family ? i : kNoFamily)) continue;
+      const bool fulfils = !spec_.obligations || (v.fulfils & ~s.fulfilled);
+      const uint64_t total = key + value + (fulfils ? 0 : kOutweighs);
+      if (total >= least) continue;
+      least = total;
+      best = m.family ? pool_.key(index_, id, i)
+                      : pool_.concat(std::vector<ExprId>{m.key, spec_.colon, v.value,
+                                                         pool_.frame(index_, intern(std::move(t)), depth_)});
+    }
+  }
+  return best;
+}
+
+ExprId ObjectFrame::onward(uint32_t id, const Lengths& length) {
+  const State s = states_[id];
+  if (s.phase == Phase::kStart) return expand(id);
+  if (closable(s)) return spec_.close;
+  const ExprId member = next_member(s, length);
+  return s.phase == Phase::kNext ? pool_.concat(spec_.comma, member) : member;
+}
+
+uint32_t ObjectFrame::missing(uint32_t id) {
+  const State& s = states_[id];
+  std::vector<bool> need;
+  needed(s, need);
+  const auto count = static_cast<uint32_t>(std::count(need.begin(), need.end(), true));
+  const auto unfulfilled = static_cast<uint32_t>(spec_.obligations) - static_cast<uint32_t>(std::popcount(s.fulfilled));
+  return std::max({count, s.count < spec_.min_members ? spec_.min_members - s.count : 0, std::min(unfulfilled, 1u)});
 }
 
 ExprId ObjectFrame::key_body(uint32_t id, uint32_t family) {

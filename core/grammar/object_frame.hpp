@@ -61,6 +61,8 @@ class ObjectFrame final : public Frame {
   ExprId after_key(uint32_t state, uint32_t family, std::optional<std::string_view> text) override;
   bool vague(uint32_t state) const override { return states_[state].vague; }
   ExprId whole_key(uint32_t family) override { return spec_.members[family].key; }
+  ExprId onward(uint32_t state, const Lengths& length) override;
+  uint32_t missing(uint32_t state) override;
   void mentioned(std::vector<ExprId>& out) const override;
   size_t memory_bytes() const override;
 
@@ -85,6 +87,8 @@ class ObjectFrame final : public Frame {
   bool needed(const State& s, std::vector<bool>& need) const;
   bool closable(const State& s) const;
   ExprId members(const State& s);
+  ExprId next_member(const State& s, const Lengths& length);
+  ExprId shortest_member(const State& s, const std::vector<uint32_t>& candidates, const Lengths& length);
   ExprId value_then(const State& s, uint32_t member, const std::optional<std::string_view>* text);
 
   ExprPool& pool_;

@@ -177,6 +177,15 @@ ExprId UniqueArrayFrame::expand(uint32_t id) {
   return pool_.unite(more, s.count >= spec_.min_items ? spec_.close : ExprPool::kEmptyId);
 }
 
+ExprId UniqueArrayFrame::onward(uint32_t id, const Lengths&) {
+  const State& s = states_[id];
+  return s.phase != Phase::kStart && s.count >= spec_.min_items ? spec_.close : expand(id);
+}
+
+uint32_t UniqueArrayFrame::missing(uint32_t id) {
+  return spec_.min_items - std::min(spec_.min_items, states_[id].count);
+}
+
 ExprId UniqueArrayFrame::key_body(uint32_t id, uint32_t family) {
   const ExprId seen = pool_.unite(states_[id].spellings, refused(id).spellings);
   const ExprId body = body_of(family);

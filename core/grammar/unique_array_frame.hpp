@@ -50,6 +50,8 @@ class UniqueArrayFrame final : public Frame {
   ExprId whole_key(uint32_t family) override { return body_of(family); }
   bool checked(uint32_t state, uint32_t family) override;
   bool repeats(uint32_t state, std::string_view text) override;
+  ExprId onward(uint32_t state, const Lengths& length) override;
+  uint32_t missing(uint32_t state) override;
   void mentioned(std::vector<ExprId>& out) const override;
   size_t memory_bytes() const override;
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "grammar/shortest.hpp"
+
 namespace grammask {
 
 Matcher::Matcher(std::shared_ptr<const Compiled> compiled)
@@ -149,6 +151,94 @@ std::string Matcher::forced_bytes(size_t limit) {
 std::vector<uint32_t> Matcher::forced_tokens() {
   if (terminated_) return {};
   return compiled_->vocabulary->tokenize_greedy(forced_bytes(65536), true);
+}
+
+// How long the frames below a node still are, at least; keys, whose continuation depends on their text, count as short. Each
+// return weighs 1, so that a frame that is its own caller (left recursion) never seems the nearer one.
+uint64_t Matcher::length_below(uint32_t node, int depth) {
+  ShortestWords& words = stepper_.arena().shortest_words(*compiled_->vocabulary);
+  uint64_t total = 0;
+  while (node != Stack::kBottom) {
+    uint32_t edge = stepper_.stack().node(node).edge;
+    if (stepper_.stack().edge(edge).next == Stack::kNone) {
+      const Stack::Edge& e = stepper_.stack().edge(edge);
+      total += words.length(e.rest) + 1;
+      node = e.parent;
+      continue;
+    }
+    // Left recursion makes a frame its own caller: what is nested deeper than this is no short way.
+    if (depth == 0) return uint64_t{1} << 50;
+    uint64_t least = uint64_t{1} << 50;
+    for (; edge != Stack::kNone; edge = stepper_.stack().edge(edge).next) {
+      const Stack::Edge e = stepper_.stack().edge(edge);
+      least = std::min(least, words.length(e.rest) + 1 + length_below(e.parent, depth - 1));
+    }
+    return total + least;
+  }
+  return total;
+}
+
+// Moves on to the end of the frame that is completed soonest, and out of it. False if no way was found.
+bool Matcher::complete_frame(std::vector<uint32_t>& symbols) {
+  ShortestWords& words = stepper_.arena().shortest_words(*compiled_->vocabulary);
+  constexpr int kMostCallers = 6;
+  const Thread* best = threads_.data();
+  uint64_t least = ShortestWords::kNever;
+  for (const Thread& t : threads_) {
+    const uint64_t own = words.length(t.expr);
+    if (own == ShortestWords::kNever) continue;
+    const uint64_t total = threads_.size() == 1 ? own : own + length_below(t.node, kMostCallers);
+    if (total >= least) continue;
+    least = total;
+    best = &t;
+  }
+  if (least == ShortestWords::kNever) return false;
+  const Thread thread = *best;
+  const size_t from = symbols.size();
+  if (!words.append(thread.expr, symbols)) return false;
+  threads_.assign(1, thread);
+  for (size_t i = from; i < symbols.size(); ++i) {
+    if (symbols[i] < ShortestWords::kToken) {
+      if (!step(static_cast<uint8_t>(symbols[i]), threads_)) return false;
+    } else {
+      scratch_.clear();
+      stepper_.step_token(threads_, symbols[i] - ShortestWords::kToken, scratch_);
+      threads_.swap(scratch_);
+    }
+  }
+  if (is_complete()) return true;
+  std::vector<Thread> below;
+  for (const Thread& t : threads_) {
+    if (t.node == thread.node && stepper_.arena().state(t.expr).nullable) stepper_.returned(t, below);
+  }
+  std::erase_if(below, [](const Thread& t) { return t.expr == ExprPool::kEmptyId; });
+  threads_ = std::move(below);
+  return !threads_.empty();
+}
+
+std::optional<std::vector<uint32_t>> Matcher::shortest_completion() {
+  std::vector<uint32_t> tokens;
+  if (terminated_ || is_complete()) return tokens;
+  const std::lock_guard lock(stepper_.arena().mutex());
+  Moment before = now();
+  std::vector<uint32_t> symbols;
+  constexpr size_t kMostSymbols = size_t{1} << 20;
+  bool found = true;
+  for (size_t frames = 0; found && !is_complete(); ++frames)
+    found = symbols.size() < kMostSymbols && frames < kMostSymbols && complete_frame(symbols);
+  restore(std::move(before));
+  std::string run;
+  for (size_t i = 0; found && i <= symbols.size(); ++i) {
+    if (i < symbols.size() && symbols[i] < ShortestWords::kToken) {
+      run.push_back(static_cast<char>(symbols[i]));
+      continue;
+    }
+    found = compiled_->vocabulary->tokenize_shortest(run, tokens);
+    run.clear();
+    if (i < symbols.size()) tokens.push_back(symbols[i] - ShortestWords::kToken);
+  }
+  if (!found) return std::nullopt;
+  return tokens;
 }
 
 namespace {

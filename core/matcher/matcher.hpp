@@ -1,8 +1,10 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +27,21 @@ struct Compiled {
 // The position of one sequence inside a compiled constraint. Used by one thread at a time.
 class Matcher {
  public:
+  // Held by the thread that uses the matcher, where threads may meet. Throws std::runtime_error if another one does.
+  class Use {
+   public:
+    explicit Use(Matcher& m) : flag_(m.in_use_) {
+      if (flag_.exchange(true, std::memory_order_acquire))
+        throw std::runtime_error("the matcher is being used by another thread: each sequence needs its own (copy())");
+    }
+    ~Use() { flag_.store(false, std::memory_order_release); }
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+
+   private:
+    std::atomic<bool>& flag_;
+  };
+
   explicit Matcher(std::shared_ptr<const Compiled> compiled);
   Matcher(const Matcher&);
   Matcher& operator=(const Matcher&) = delete;
@@ -42,6 +59,9 @@ class Matcher {
   void rollback(size_t n);
   std::string forced_bytes(size_t limit);
   std::vector<uint32_t> forced_tokens();
+  // Tokens that complete the output from here: those of a short text, in as few tokens as it can be written with. Empty
+  // if the output is complete, nullopt if no completion was found.
+  std::optional<std::vector<uint32_t>> shortest_completion();
   bool is_complete();
   bool is_terminated() const { return terminated_; }
   size_t history_size() const { return history_.size(); }
@@ -58,6 +78,8 @@ class Matcher {
   bool step(uint8_t byte, std::vector<Thread>& threads);
   Moment now() const { return {threads_, stepper_.stack().mark(), stepper_.text().size(), terminated_}; }
   void restore(Moment&& m);
+  uint64_t length_below(uint32_t node, int depth);
+  bool complete_frame(std::vector<uint32_t>& symbols);
   void add_mask(Thread thread, std::vector<Thread>& work, uint32_t* out);
   void add_readable(const Thread& thread, const Trie& trie, uint32_t* out);
   void add_remainders(const Thread& thread, const LocalMask& local, uint32_t* out);
@@ -70,6 +92,7 @@ class Matcher {
   SeenSet masked_;                // threads whose mask was added, while a mask is computed
   std::vector<uint32_t> vague_;  // remainder nodes, while a mask is computed
   std::vector<Moment> history_;
+  std::atomic<bool> in_use_{false};
   bool terminated_ = false;
   bool fresh_ = false;  // nothing was added to the mask yet
 };

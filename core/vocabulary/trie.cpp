@@ -4,6 +4,13 @@
 
 namespace grammask {
 
+uint32_t Trie::child(uint32_t node, uint8_t b) const {
+  const auto begin = byte.begin() + first_child[node];
+  const auto end = begin + child_count[node];
+  const auto found = std::lower_bound(begin, end, b);
+  return found == end || *found != b ? 0 : static_cast<uint32_t>(found - byte.begin());
+}
+
 std::string Trie::path(uint32_t node) const {
   std::string out;
   while (node != 0) {

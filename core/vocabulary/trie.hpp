@@ -18,6 +18,8 @@ struct Trie {
   std::vector<uint32_t> tokens;
 
   uint32_t size() const { return static_cast<uint32_t>(byte.size()); }
+  // The child of a node by a byte, 0 (the root) if there is none.
+  uint32_t child(uint32_t node, uint8_t b) const;
   // The bytes that lead to a node.
   std::string path(uint32_t node) const;
   bool empty() const { return byte.empty(); }

@@ -49,11 +49,9 @@ std::vector<uint32_t> Vocabulary::tokenize_greedy(std::string_view text, bool ho
     uint32_t node = 0, best = 0xffffffffu;
     size_t length = 0, i = at;
     for (; i < text.size(); ++i) {
-      const auto* begin = trie_.byte.data() + trie_.first_child[node];
-      const auto* end = begin + trie_.child_count[node];
-      const auto* found = std::lower_bound(begin, end, static_cast<uint8_t>(text[i]));
-      if (found == end || *found != static_cast<uint8_t>(text[i])) break;
-      node = static_cast<uint32_t>(found - trie_.byte.data());
+      const uint32_t child = trie_.child(node, static_cast<uint8_t>(text[i]));
+      if (child == 0) break;
+      node = child;
       if (trie_.token_begin[node] < trie_.token_begin[node + 1]) {
         best = trie_.tokens[trie_.token_begin[node]];
         length = i + 1 - at;
@@ -66,6 +64,38 @@ std::vector<uint32_t> Vocabulary::tokenize_greedy(std::string_view text, bool ho
     at += length;
   }
   return out;
+}
+
+ByteSet Vocabulary::single_bytes() const {
+  ByteSet out;
+  for (uint32_t x = trie_.first_child[0]; x < trie_.first_child[0] + trie_.child_count[0]; ++x) {
+    if (trie_.token_begin[x] < trie_.token_begin[x + 1]) out.add(trie_.byte[x]);
+  }
+  return out;
+}
+
+bool Vocabulary::tokenize_shortest(std::string_view text, std::vector<uint32_t>& out) const {
+  constexpr uint32_t kNone = 0xffffffffu;
+  struct Way {
+    uint32_t tokens = kNone, first = kNone, length = 0;
+  };
+  std::vector<Way> from(text.size() + 1);
+  from[text.size()].tokens = 0;
+  for (size_t at = text.size(); at-- > 0;) {
+    uint32_t node = 0;
+    for (size_t i = at; i < text.size(); ++i) {
+      node = trie_.child(node, static_cast<uint8_t>(text[i]));
+      if (node == 0) break;
+      if (trie_.token_begin[node] == trie_.token_begin[node + 1] || from[i + 1].tokens == kNone) continue;
+      // Of equally short ways the one that starts with the longest token.
+      if (from[i + 1].tokens + 1 <= from[at].tokens) {
+        from[at] = {from[i + 1].tokens + 1, trie_.tokens[trie_.token_begin[node]], static_cast<uint32_t>(i + 1 - at)};
+      }
+    }
+  }
+  if (from[0].tokens == kNone) return false;
+  for (size_t at = 0; at < text.size(); at += from[at].length) out.push_back(from[at].first);
+  return true;
 }
 
 std::shared_ptr<Arena> Vocabulary::arena() {

@@ -30,6 +30,11 @@ class Vocabulary {
   uint32_t longest() const { return longest_; }
   std::vector<uint32_t> tokenize_greedy(std::string_view text, bool hold_back) const;
 
+  // The bytes that are tokens by themselves.
+  ByteSet single_bytes() const;
+  // Appends the fewest tokens that spell the text; false if none do.
+  bool tokenize_shortest(std::string_view text, std::vector<uint32_t>& out) const;
+
   // The current arena. A new generation begins when the old one has outgrown the budget; constraints keep the one they
   // were compiled in, so the memory of an old generation is freed with its last constraint.
   std::shared_ptr<Arena> arena();

@@ -207,6 +207,12 @@ class Matcher:
     def forced_bytes(self, limit: int = 65536) -> bytes:
         """The bytes that are certain to come next (empty when the output could also end here)."""
     def forced_tokens(self) -> list[int]: ...
+    def shortest_completion(self) -> list[int] | None:
+        """Tokens that complete the output from here, without end-of-text: those of a short text, as few as spell it.
+
+        Empty if the output is complete, None if no completion was found (texts of millions of bytes, or items of a unique
+        array that recurse). Raises ConstraintTooLargeError beyond the budgets of the constraint.
+        """
     @property
     def is_complete(self) -> bool: ...
     @property

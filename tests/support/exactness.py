@@ -27,6 +27,8 @@ class Judge:
         self._end = len(tokens) - 1
         self._slow = recogniser
         self._show = show
+        singles = {data[0] for data in tokens if data is not None and len(data) == 1}
+        self._spells_all = recogniser.byte_values() <= singles
         self._bytes = sorted({byte for token in tokens for byte in token or b""})
 
     def walk(self, generator: random.Random, steps: int) -> None:
@@ -87,7 +89,17 @@ class Judge:
             if token not in allowed:
                 assert not matcher.accept(token), (*here, token)
         assert matcher.forced_bytes(8) == self._forced(text, 8), here
+        self._check_completion(matcher, text)
         return allowed
+
+    def _check_completion(self, matcher: _core.Matcher, text: Text) -> None:
+        """The shortest completion leads to the end; tokens that spell it exist if every byte is a token."""
+        completion = matcher.shortest_completion()
+        if completion is None:
+            assert not self._spells_all, (self._show, text, "no completion found")
+            return
+        whole = text + tuple(symbol for token in completion for symbol in self._symbols(token))
+        assert self._slow.is_word(whole), (self._show, text, "completed by", self._named(completion))
 
     def _check_replay(self, text: Text, mask: list[int]) -> None:
         """The same text byte by byte gives the same mask."""

@@ -34,17 +34,19 @@ class Order:
 
     def of(self, instance: Any) -> Any:
         """The instance with its keys in the documented order, at every depth."""
-        return self._ordered([self._root], instance)
+        return self._ordered([self._root], [], instance)
 
-    def _ordered(self, schemas: list[Any], instance: Any) -> Any:
+    def _ordered(self, schemas: list[Any], refuted: list[Any], instance: Any) -> Any:
         if not isinstance(instance, (dict, list)):
             return instance
         place = _Place(self, instance)
         for schema in schemas:
             place.read(schema)
+        for schema in refuted:
+            place.refute(schema)
         if isinstance(instance, list):
-            return [self._ordered(place.item_schemas(i), item) for i, item in enumerate(instance)]
-        return {name: self._ordered(place.member_schemas(name), instance[name]) for name in place.names()}
+            return [self._ordered(*place.item_schemas(i), item) for i, item in enumerate(instance)]
+        return {name: self._ordered(place.member_schemas(name), [], instance[name]) for name in place.names()}
 
     def holds(self, schema: Any, instance: Any) -> bool:
         if isinstance(schema, bool):
@@ -91,8 +93,10 @@ class _Place:
                 found.append(schema["unevaluatedProperties"])
         return found
 
-    def item_schemas(self, position: int) -> list[Any]:
+    def item_schemas(self, position: int) -> tuple[list[Any], list[Any]]:
+        """What an item satisfies, and which ``contains`` it does not."""
         found: list[Any] = []
+        refuted: list[Any] = []
         item = self._instance[position]
         for schema in self._applied:
             items = schema.get("items", True)
@@ -100,9 +104,9 @@ class _Place:
             rest = schema.get("additionalItems", True) if isinstance(items, list) else items
             found.append(prefix[position] if position < len(prefix) else rest)
             for keyword in ("contains", "unevaluatedItems"):
-                if keyword in schema and self._order.holds(schema[keyword], item):
-                    found.append(schema[keyword])
-        return found
+                if keyword in schema:
+                    (found if self._order.holds(schema[keyword], item) else refuted).append(schema[keyword])
+        return found, refuted
 
     def read(self, schema: Any) -> None:
         """Reads a schema that the instance satisfies, from top to bottom."""
@@ -167,7 +171,8 @@ class _Place:
                 self.refute(sub)
         if not isinstance(schema, dict):
             return
-        self._conditions.update(dict.fromkeys([*schema.get("properties", ()), *schema.get("required", ())]))
+        for keyword in ("properties", "required", "dependentSchemas", "dependencies", "dependentRequired"):
+            self._conditions.update(dict.fromkeys(schema.get(keyword, ())))
         for keyword in ("allOf", "anyOf", "oneOf", "if", "then", "else"):
             self.refute(schema.get(keyword))
         if "$ref" in schema and schema["$ref"] not in self._refuting:

@@ -240,6 +240,10 @@ class Recogniser:
                 return alive
             alive |= found
 
+    def byte_values(self) -> set[int]:
+        """All bytes that occur in automata."""
+        return {symbol for dfa in self._automata.values() for symbol in dfa.symbols() if isinstance(symbol, int)}
+
     @property
     def is_empty(self) -> bool:
         """Whether there is no word at all."""
