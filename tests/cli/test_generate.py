@@ -89,7 +89,12 @@ def test_sampling_options(run: Callable[..., Any], writes: Callable[..., Any]) -
 @pytest.mark.parametrize(
     ("arguments", "text", "out", "err"),
     [
-        (["--max-tokens", "3", "--regex", "[a-z]{6}"], "abcdef", "abc", "cut after 3 tokens, before it was complete"),
+        (
+            ["--max-tokens", "3", "--truncate", "allow", "--regex", "[a-z]{6}"],
+            "abcdef",
+            "abc",
+            "cut after 3 tokens, before it was complete",
+        ),
         (["--stop", "d", "--regex", "[a-z]{6}"], "abcdef", "abc", "ended before it was complete (--stop)"),
     ],
 )
@@ -168,7 +173,8 @@ def test_a_failing_line_does_not_stop_the_others(run: Callable[..., Any], writes
 
 def test_an_incomplete_line_says_so(run: Callable[..., Any], writes: Callable[..., Any]) -> None:
     writes("abcdef")
-    result = run("generate", "--json-lines", "--max-tokens", "2", "--regex", "[a-z]{4}", stdin='"p"\n')
+    limits = ["--max-tokens", "2", "--truncate", "allow"]
+    result = run("generate", "--json-lines", *limits, "--regex", "[a-z]{4}", stdin='"p"\n')
     line = json.loads(result.out)
     assert result.code == 5
     assert (line["text"], line["finish_reason"]) == ("ab", "length")
@@ -292,3 +298,10 @@ def test_an_output_file_is_completed(run: Callable[..., Any], writes: Callable[.
     other = run(*arguments, "Another instruction", stdin=stdin)
     assert other.code == 2
     assert "belongs to another run" in other.err
+
+
+def test_a_budget_that_is_too_small_is_wrong_usage(run: Callable[..., Any], writes: Callable[..., Any]) -> None:
+    writes("abcdef")
+    result = run("generate", "--max-tokens", "3", "--regex", "[a-z]{6}", "p")
+    assert (result.code, result.out) == (2, "")
+    assert "takes 6 tokens, the limit is 3" in result.err

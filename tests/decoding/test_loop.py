@@ -81,7 +81,7 @@ def test_longer_tokens() -> None:
     ],
 )
 def test_max_tokens(pattern: str, limit: int, text: str, complete: bool) -> None:
-    result = WritingModel("abcdef").generate("prompt", Regex(pattern), max_tokens=limit)
+    result = WritingModel("abcdef").generate("prompt", Regex(pattern), max_tokens=limit, truncate="allow")
     assert (result.text, result.complete, len(result.tokens)) == (text, complete, limit)
     assert result.value == (text if complete else None)
     assert result.finish_reason == ("stop" if complete and pattern != "[a-z]*" else "length")
