@@ -328,7 +328,7 @@ ExprId ObjectFrame::next_member(const State& s, const Lengths& length) {
     }
   }
   // In order, only the first of the required ones can be next.
-  if (spec_.ordered && !required.empty()) required.resize(1);
+  if (spec_.ordered && required.size() > 1) required.erase(required.begin() + 1, required.end());
   // Optional ones may have to come before a required one; families last, for a search is needed to know one of their keys.
   for (const auto* candidates : {&required, &literals, &families}) {
     const ExprId found = shortest_member(s, *candidates, length);
