@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from grammask.constraints.tools import Tool, ToolCall, ToolCallError, ToolCalls, ToolFormat, tool_from_function
     from grammask.constraints.triggered import Tag, Triggered
     from grammask.constraints.types import constraint_for, typed_output
+    from grammask.constraints.where import where
     from grammask.decoding import (
         BudgetTooSmall,
         Classification,
@@ -46,8 +47,11 @@ if TYPE_CHECKING:
         UnsupportedConstraint,
     )
     from grammask.engine.vocabulary import Vocabulary, VocabularyError
+    from grammask.hosted import HostedModel, load_hosted, openai_compatible
     from grammask.models import FunctionModel, LanguageModel, Model, ModelError, load_model, load_vocabulary
+    from grammask.programs import State, Trace, gen, run_tools, select, together
     from grammask.sampling import Sampler, Sampling, SamplingError, SamplingWarning
+    from grammask.validation import generate_checked, generate_valid
 
 _HOME = {
     "BudgetTooSmall": "decoding",
@@ -61,6 +65,7 @@ _HOME = {
     "Draft": "decoding",
     "FunctionModel": "models",
     "Grammar": "constraints.grammar",
+    "HostedModel": "hosted",
     "InvalidValue": "decoding",
     "JsonSchema": "constraints.json_schema",
     "JsonValue": "constraints.json_value",
@@ -79,6 +84,7 @@ _HOME = {
     "SamplingWarning": "sampling",
     "SequentialMonteCarlo": "decoding",
     "SpecialToken": "constraints.special_token",
+    "State": "programs",
     "StreamEvent": "decoding",
     "Tag": "constraints.triggered",
     "Text": "constraints.algebra",
@@ -89,6 +95,7 @@ _HOME = {
     "ToolCallError": "constraints.tools",
     "ToolCalls": "constraints.tools",
     "ToolFormat": "constraints.tools",
+    "Trace": "programs",
     "Triggered": "constraints.triggered",
     "UnsatisfiableConstraint": "engine.errors",
     "UnsupportedConstraint": "engine.errors",
@@ -98,11 +105,20 @@ _HOME = {
     "compile": "engine.compile",
     "constraint_for": "constraints.types",
     "fill_masks": "_core",
+    "gen": "programs",
+    "generate_checked": "validation",
+    "generate_valid": "validation",
+    "load_hosted": "hosted",
     "load_model": "models",
     "load_vocabulary": "models",
+    "openai_compatible": "hosted",
+    "run_tools": "programs",
+    "select": "programs",
     "sql_constraint": "constraints.grammar.sql",
+    "together": "programs",
     "tool_from_function": "constraints.tools",
     "typed_output": "constraints.types",
+    "where": "constraints.where",
 }
 
 __all__ = [
@@ -117,6 +133,7 @@ __all__ = [
     "Draft",
     "FunctionModel",
     "Grammar",
+    "HostedModel",
     "InvalidValue",
     "JsonSchema",
     "JsonValue",
@@ -135,6 +152,7 @@ __all__ = [
     "SamplingWarning",
     "SequentialMonteCarlo",
     "SpecialToken",
+    "State",
     "StreamEvent",
     "Tag",
     "Text",
@@ -145,6 +163,7 @@ __all__ = [
     "ToolCallError",
     "ToolCalls",
     "ToolFormat",
+    "Trace",
     "Triggered",
     "UnsatisfiableConstraint",
     "UnsupportedConstraint",
@@ -155,11 +174,20 @@ __all__ = [
     "compile",
     "constraint_for",
     "fill_masks",
+    "gen",
+    "generate_checked",
+    "generate_valid",
+    "load_hosted",
     "load_model",
     "load_vocabulary",
+    "openai_compatible",
+    "run_tools",
+    "select",
     "sql_constraint",
+    "together",
     "tool_from_function",
     "typed_output",
+    "where",
 ]
 
 

@@ -6,7 +6,6 @@ grammask's own matcher and by the type. One that fails is sent back with the spe
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import time
 import warnings
@@ -108,6 +107,8 @@ class HostedModel(LanguageModel):
         return super(HostedModel, unseen).generate(prompt, constraint, **options)
 
     async def agenerate(self, prompt: Prompt, constraint: Any = None, **options: Any) -> Result[Any]:
+        import asyncio
+
         return await asyncio.to_thread(self.generate, prompt, constraint, **options)
 
     def _stream_one(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from grammask.constraints.where import where
 from grammask.programs.parts import Gen, Together, gen, select, together
 from grammask.programs.state import State
+from grammask.programs.tool_loop import ToolOutcome, ToolRun, run_tools
 from grammask.programs.trace import Step, Trace, TraceCapture, TraceToken
 from grammask.programs.writers import ReplayDiverged
 
@@ -14,10 +15,13 @@ __all__ = [
     "State",
     "Step",
     "Together",
+    "ToolOutcome",
+    "ToolRun",
     "Trace",
     "TraceCapture",
     "TraceToken",
     "gen",
+    "run_tools",
     "select",
     "together",
     "where",

@@ -8,7 +8,6 @@ no tool may be called any more.
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import json
 import time
@@ -244,6 +243,8 @@ def _run(call: _Call, tools: Mapping[str, Tool]) -> ToolRun:
         try:
             value = tools[call.name].run(call.arguments)
             if inspect.isawaitable(value):
+                import asyncio
+
                 value = asyncio.run(_awaited(value))
         except Exception as error:
             fault = f"{type(error).__name__}: {error}"
