@@ -111,6 +111,11 @@ VALUES: list[tuple[Any, list[Any], list[Any]]] = [
         [{"c": 1}, {"a": 1, "z": 1}],
     ),
     (
+        {"dependentSchemas": {"c": {"minimum": 0}}, "unevaluatedProperties": {"const": 1}},
+        [{"c": 1}, {"d": 1}, {}, 5],
+        [{"c": 2}, {"d": 2}],
+    ),
+    (
         {"prefixItems": [{"type": "string"}], "contains": {"type": "integer"}, "unevaluatedItems": False},
         [["a", 1], ["a", 1, 2]],
         [["a", 1, "b"], ["a"]],

@@ -286,7 +286,7 @@ class Expander:
         if not names:
             return [cases]
         # What the condition asks for has its place before what depends on it, also when the condition is not met.
-        return [self._made_local(node, {MENTIONED: dict.fromkeys(names, True)}, "/if"), cases]
+        return [self._made_local(node, {MENTIONED: names}, "/if"), cases]
 
     def _or(self, branches: Sequence[Formula], kind: str) -> Formula:
         if self._annotations:
@@ -308,7 +308,7 @@ class Expander:
             wanted = reader.child(node, schema, tokens)
             if wanted is formulas.true:
                 continue
-            present = self._made_local(node, {"type": "object", "properties": {name: True}, "required": [name]}, tokens)
+            present = self._made_local(node, {"type": "object", MENTIONED: [name], "required": [name]}, tokens)
             parts.append(self._or([formulas.not_(present), formulas.and_([present, wanted])], "cases"))
         return parts
 
