@@ -1,0 +1,1 @@
+"""What generating costs and yields, end to end, with a real model."""
