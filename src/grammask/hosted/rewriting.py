@@ -132,6 +132,8 @@ class _Rewriter:
         if not isinstance(schema, Mapping):
             raise Inexpressible(f"at {at or '(root)'}: any value may stand here")
         schema = self._merged(schema, at)
+        if isinstance(schema.get("const"), (dict, list)):
+            schema = _structure(schema["const"])
         if "$ref" in schema:
             return self._reference(schema, at)
         branches = schema.get("anyOf", schema.get("oneOf"))
@@ -331,6 +333,17 @@ def _for_type(schema: Mapping[str, Any], kind: str) -> dict[str, Any]:
         if not kept["enum"]:
             raise Inexpressible(f"no value of enum is of type {kind}")
     return kept
+
+
+def _structure(value: dict[str, Any] | list[Any]) -> dict[str, Any]:
+    """A schema for one object or array, member by member: providers take scalars as constants."""
+    if isinstance(value, dict):
+        members = {name: {"const": part} for name, part in value.items()}
+        return {"type": "object", "properties": members, "required": list(value), "additionalProperties": False}
+    if not value:
+        return {"type": "array", "items": {"type": "null"}, "maxItems": 0}
+    items = [{"const": part} for part in value]
+    return {"type": "array", "prefixItems": items, "items": False, "minItems": len(value), "maxItems": len(value)}
 
 
 def _may_be_null(schema: Any) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from grammask.constraints.algebra import sequence, union
 from grammask.decoding import InvalidValue, Result, Usage
 from grammask.models.base import LanguageModel, Model
 from grammask.models.errors import ModelError
@@ -99,6 +100,9 @@ class LocalWriter(Writer):
         text, token_ids = self._tokens(document, place)
         # A turn's beginning is written by the template, and always where a token begins.
         heal = options.pop("heal", bool(document.text))
+        if stop and constraint is not None:
+            # The constraint says nothing of what ends it: a stop text may follow, and is taken off.
+            constraint = sequence(constraint, sequence(union(*stop)).optional())
         session = self._session(place)
         model = _Continuation(self._model, token_ids)
         result = _unparsed(model, "", constraint, stop=stop, heal=heal, session=session, **options)
