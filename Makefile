@@ -27,7 +27,7 @@ CPP := $(shell find core -name '*.hpp' -o -name '*.h' -o -name '*.cpp' -o -name 
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test test-browser maskbench fuzz vllm test-vllm develop lint format sanitize docs bench publish import-time wheel clean distclean
+.PHONY: help run test test-browser maskbench fuzz vllm test-vllm test-sglang bench-vllm develop lint format sanitize docs bench publish import-time wheel clean distclean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
@@ -87,27 +87,24 @@ vllm: $(VLLM)/vllm $(MODULE) $(STAMPS)/model  ## vLLM (CPU) with grammask in it,
 		for each in $(VLLM_SHARED); do ln -sfn "$$PWD/$$each" "$$to/$$each"; done
 
 test-vllm: vllm $(STAMPS)/runtime  ## grammask inside vLLM: both ways in, offline and as a server, with a real model
+	@# An engine takes a process of its own, so each file is a run of its own.
+	export GRAMMASK_VLLM_MODEL="$$($(BIN)/python -c 'from grammask.models.gguf import *; print(converted_folder(smollm2_file()))')"; \
+		for each in tests/integrations/vllm/test_*.py; do \
+			timeout 900 $(VLLM)/bin/python -m pytest $$each $(PYTEST) || exit 1; \
+		done
+
+# SGLang's base classes, without its engine, which needs an accelerator.
+$(VLLM)/sglang: $(VLLM)/vllm
+	$(VLLM)/bin/python -m pip install --quiet --no-deps --target $(VLLM)/sglang sglang==0.5.23 orjson ipython traitlets
+
+test-sglang: vllm $(VLLM)/sglang $(STAMPS)/runtime  ## The grammar backend for SGLang against SGLang's base classes
 	GRAMMASK_VLLM_MODEL="$$($(BIN)/python -c 'from grammask.models.gguf import *; print(converted_folder(smollm2_file()))')" \
-		$(VLLM)/bin/python -m pytest tests/integrations/vllm $(PYTEST)
+		PYTHONPATH=$(VLLM)/sglang $(VLLM)/bin/python -m pytest tests/integrations/sglang $(PYTEST)
 
-maskbench: $(STAMPS)/dev $(MODULE)  ## All MaskBench cases in three views, beside what is recorded (some minutes)
-	GRAMMASK_MASKBENCH_STRIDE=1 $(BIN)/python -m pytest tests/json_schema/test_maskbench.py $(PYTEST)
-
-fuzz: $(STAMPS)/dev $(MODULE)  ## Random schemas beside two validators, for minutes (FUZZ_ROUNDS, FUZZ_SEED)
-	GRAMMASK_FUZZ_ROUNDS=$(or $(FUZZ_ROUNDS),3000) GRAMMASK_FUZZ_SEED=$(or $(FUZZ_SEED),0) \
-		$(BIN)/python -m pytest tests/json_schema/test_differential.py $(PYTEST)
-
-# The explorer in a real browser; screenshots go into build/screenshots.
-BROWSER ?= $(firstword $(foreach name,chromium chromium-browser google-chrome,$(shell command -v $(name))))
-
-$(STAMPS)/browser: $(STAMPS)/dev
-	$(PIP) "playwright>=1.48" "axe-playwright-python>=0.1.4"
-	@touch $@
-
-test-browser: $(STAMPS)/browser $(MODULE) $(STAMPS)/model  ## Walk through the explorer in Chromium
-	@test -n "$(BROWSER)" || { echo "no browser: install chromium, or set BROWSER=/path/to/it"; exit 1; }
-	GRAMMASK_BROWSER="$(BROWSER)" GRAMMASK_SCREENSHOTS=build/screenshots \
-		$(BIN)/python -m pytest tests/explorer/test_browser.py $(PYTEST)
+bench-vllm: vllm $(STAMPS)/runtime  ## grammask beside vLLM's own structured-output backends, in one run
+	$(VLLM)/bin/python -m benchmarks.vllm_backends \
+		"$$($(BIN)/python -c 'from grammask.models.gguf import *; print(converted_folder(smollm2_file()))')" \
+		--json build/bench/vllm.json --markdown build/bench/vllm.md
 
 # -- checks
 
@@ -146,6 +143,7 @@ bench: $(STAMPS)/peers $(MODULE)  ## Every benchmark beside its peers (BENCH="--
 
 publish: $(STAMPS)/peers  ## Put what `make bench` measured into docs/benchmarks.md
 	$(BIN)/python -m benchmarks.publish build/bench
+	$(BIN)/python -m benchmarks.proof
 
 import-time: $(MODULE)  ## How long `import grammask` takes, without numpy and with it
 	@for i in 1 2 3 4 5; do $(BIN)/python -X importtime -c 'import grammask' 2>&1 >/dev/null \

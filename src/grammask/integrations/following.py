@@ -75,6 +75,12 @@ class Follower:
         """The tokens so far are a valid output."""
         return not self.is_lost and (self.has_ended or self._matcher.is_complete)
 
+    def forced_bytes(self) -> bytes:
+        """The bytes that are certain to come next; none where the output may end, has ended or is lost."""
+        if self._ended is not None or self._lost is not None:
+            return b""
+        return self._matcher.forced_bytes()
+
     def read(self, tokens: Iterable[int]) -> None:
         """Takes the next tokens."""
         for token in tokens:

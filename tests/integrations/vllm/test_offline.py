@@ -20,9 +20,9 @@ def llm(model_folder: Path) -> LLM:
         str(model_folder),
         max_model_len=512,
         max_num_seqs=8,
-        # Room for five long prompts: when their outputs grow, some have to be preempted.
-        num_gpu_blocks_override=16,
-        block_size=128,
+        # Room for six long prompts: when their outputs grow, some have to be preempted.
+        num_gpu_blocks_override=64,
+        block_size=32,
         enforce_eager=True,
         dtype="bfloat16",
         distributed_executor_backend="uni",

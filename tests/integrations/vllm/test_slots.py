@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from vllm import SamplingParams
+from vllm.exceptions import VLLMValidationError
 from vllm.v1.worker.gpu.sample.logits_processor import LogitsContext, LogitsProcessor, LogitsProcRequestState
 from vllm.v1.worker.gpu.sample.logits_processor.loader import build_custom_logits_processors_params_validator
 
@@ -98,7 +99,7 @@ def test_the_class_satisfies_both_interfaces() -> None:
     assert issubclass(ConstraintLogitsProcessor, LogitsProcessor)
     validate = build_custom_logits_processors_params_validator(None)
     validate(SamplingParams(extra_args={"grammask": CASES[0].wire}))
-    with pytest.raises(ValueError, match="grammask"):
+    with pytest.raises(VLLMValidationError, match="grammask"):
         validate(SamplingParams(extra_args={"grammask": {"regex": "("}}))
 
 

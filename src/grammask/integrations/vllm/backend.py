@@ -21,6 +21,7 @@ from vllm.v1.structured_output.request import get_structured_output_key
 from grammask.engine.errors import ConstraintError, ConstraintSyntaxError
 from grammask.integrations.compiling import Compilations, check_constraint
 from grammask.integrations.following import Follower, fill_rows
+from grammask.integrations.structural_tags import structural_tag
 from grammask.integrations.vllm.parameters import vocabulary_of_engine
 
 if TYPE_CHECKING:
@@ -145,33 +146,5 @@ def constraint_of(kind: Any, text: str, whitespace: Whitespace = "flexible") -> 
     if kind == StructuredOutputOptions.GRAMMAR:
         return Grammar.gbnf(text) if "::=" in text else Grammar.lark(text)
     if kind == StructuredOutputOptions.STRUCTURAL_TAG:
-        return _structural_tag(text, whitespace)
+        return structural_tag(text, whitespace)
     raise ConstraintSyntaxError(f"there is no structured output of the kind {kind}")
-
-
-def _structural_tag(text: str, whitespace: Whitespace) -> Constraint:
-    """Free text in which a tag, once begun, holds a JSON value: ``{"structures": [{"begin", "schema", "end"}],
-    "triggers": [...]}``."""
-    from grammask.constraints.json_schema import JsonSchema
-    from grammask.constraints.triggered import Tag, Triggered
-
-    try:
-        described = json.loads(text)
-        triggers = list(described["triggers"])
-        structures = list(described["structures"])
-        tags = []
-        for structure in structures:
-            begin = structure["begin"]
-            trigger = next((each for each in triggers if begin.startswith(each)), None)
-            if trigger is None:
-                raise ConstraintSyntaxError(f"no trigger is the beginning of {begin!r}")
-            body = JsonSchema(structure["schema"], whitespace=whitespace)
-            tags.append(Tag(begin, body, structure["end"], trigger))
-    except (KeyError, TypeError, ValueError) as error:
-        if isinstance(error, ConstraintError):
-            raise
-        raise ConstraintSyntaxError(
-            f"the structural tag cannot be read: {error!r}",
-            hint='{"structures": [{"begin": ..., "schema": ..., "end": ...}], "triggers": [...]}',
-        ) from error
-    return Triggered(tags)
