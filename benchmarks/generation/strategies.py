@@ -22,8 +22,8 @@ from benchmarks.generation.word_problems import Problem, problems
 from benchmarks.machine import describe_machine, one_line
 from benchmarks.tables import Table
 
-ANSWER = grammask.JsonSchema({"type": "integer", "minimum": 0, "maximum": 9999}, whitespace="compact")
-DRAFT_TOKENS = 90
+ANSWER = grammask.Regex("0|[1-9][0-9]{0,3}")
+DRAFT_TOKENS = 60
 VOTES = 5
 DRAFT_VOTES = 3
 TEMPERATURE = 0.7
@@ -46,6 +46,11 @@ def last_number(text: str) -> int | None:
     return int(float(number)) if float(number).is_integer() else None
 
 
+def number(result: grammask.Result[Any]) -> int | None:
+    """The answer, None if there is none."""
+    return int(result.value) if result.complete else None
+
+
 def run(model: Any, asked: Sequence[Problem], folder: Path) -> dict[str, list[grammask.Result[Any]]]:
     """The answers of each way, by its name."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -54,11 +59,7 @@ def run(model: Any, asked: Sequence[Problem], folder: Path) -> dict[str, list[gr
     random = grammask.Sampling(temperature=TEMPERATURE, seed=1)
     ways: dict[str, dict[str, Any]] = {
         "constrained": {},
-        "reasoning field": {"strategy": grammask.ReasoningField(max_characters=240), "max_tokens": 120},
-        "reasoning after": {
-            "strategy": grammask.ReasoningField(max_characters=240, position="after"),
-            "max_tokens": 120,
-        },
+        "reasoning field": {"strategy": grammask.ReasoningField(max_characters=160), "max_tokens": 80},
         "draft": {"strategy": draft},
         f"vote of {VOTES}": {"strategy": grammask.Vote(VOTES), "sampling": random},
         f"vote of {DRAFT_VOTES} drafts": {"strategy": grammask.Vote(DRAFT_VOTES, strategy=draft), "sampling": random},
@@ -67,7 +68,7 @@ def run(model: Any, asked: Sequence[Problem], folder: Path) -> dict[str, list[gr
     for name, options in ways.items():
         file = folder / f"{name.replace(' ', '-')}.jsonl"
         results[name] = model.generate_many(prompts, ANSWER, output=file, batch_size=4, progress=True, **options)
-        right = sum(r.value == problem.answer for r, problem in zip(results[name], asked, strict=True))
+        right = sum(number(r) == problem.answer for r, problem in zip(results[name], asked, strict=True))
         print(f"{name}: {right} of {len(asked)} right", flush=True)
     return results
 
@@ -79,7 +80,7 @@ def summary(asked: Sequence[Problem], results: dict[str, list[grammask.Result[An
     parsed = [last_number(text) for text in drafts]
     rows.append(_row("free + parse", asked, parsed, None))
     for name, found in results.items():
-        rows.append(_row(name, asked, [result.value if result.complete else None for result in found], found))
+        rows.append(_row(name, asked, [number(result) for result in found], found))
     tokens = Counter({row["way"]: row["tokens"] for row in rows})
     rows[0]["tokens"] = tokens["draft"] - tokens["constrained"]
     return rows

@@ -107,7 +107,7 @@ def stream_one(
         sampler.start(prompt_ids, seed=seed, request=request),
         max_tokens=token_limit(model, prompt_ids, max_tokens, sampling),
         interrupted=interruption.reason,
-        may_cut=truncate == "allow" or not hasattr(output.compiled.matcher(), "shortest_completion"),
+        may_cut=truncate == "allow",
     )
     stops = [stop] if isinstance(stop, str) else list(stop)
     assembler = TextAssembler([*stops, *sampling.stop], include_stop=sampling.include_stop)
