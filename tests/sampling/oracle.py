@@ -131,7 +131,7 @@ def dry_penalties(tokens: Sequence[int], sampling: Sampling) -> dict[int, float]
             and tokens[end - length] not in sampling.dry_breakers
         ):
             length += 1
-        if length >= sampling.dry_allowed_length:
+        if length >= sampling.dry_allowed_length and tokens[end + 1] not in sampling.dry_breakers:
             penalty = sampling.dry_multiplier * sampling.dry_base ** (length - sampling.dry_allowed_length)
             penalties[tokens[end + 1]] = max(penalty, penalties.get(tokens[end + 1], 0.0))
     return penalties

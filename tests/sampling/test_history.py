@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grammask.sampling import Sampler, Sampling
-from grammask.sampling.history import NgramIndex, RepetitionLengths, TokenCounts
+from grammask.sampling.history import BreakerScan, NgramIndex, RepetitionLengths, TokenCounts
 from sampling import oracle
 
 TOKENS = st.lists(st.integers(0, 4), max_size=60)
@@ -52,8 +52,54 @@ def test_repetition_lengths(prompt, output, window, allowed, breakers):
         dry_multiplier=1, dry_base=2, dry_allowed_length=allowed, dry_breakers=sorted(breakers), dry_window=window
     )
     ids, longest = lengths.continuing(allowed)
-    found = {token: 2.0 ** (length - allowed) for token, length in zip(ids.tolist(), longest.tolist(), strict=True)}
+    lengthened = zip(ids.tolist(), longest.tolist(), strict=True)
+    found = {token: 2.0 ** (length - allowed) for token, length in lengthened if token not in breakers}
     assert found == oracle.dry_penalties([*prompt, *output], sampling)
+
+
+PIECES = [b"a", b"b", b"ab", b"ba", b"\n", None]
+
+
+@given(
+    st.lists(st.integers(0, len(PIECES) - 1), max_size=12),
+    st.lists(st.integers(0, len(PIECES) - 1), max_size=12),
+    st.lists(st.sampled_from(["a", "bb", "aba", "\n", "b\na"]), max_size=3, unique=True),
+)
+def test_breakers_that_span_tokens(prompt, output, texts):
+    """A token is a breaker when some string ends in it that began there or in the tokens before, special ones apart."""
+    scan = BreakerScan(frozenset(), [text.encode() for text in texts], PIECES.__getitem__)
+    text, ends_at = b"", []
+    for place, token in enumerate([*prompt, *output]):
+        piece = PIECES[token]
+        ends = [
+            (text + piece)[:end].endswith(breaker.encode())
+            for breaker in texts
+            if piece is not None
+            for end in range(len(text) + 1, len(text) + len(piece) + 1)
+        ]
+        text = b"" if piece is None else text + piece
+        assert scan(token) == any(ends)
+        if any(ends):
+            ends_at.append(place)
+
+    settings = {"dry_multiplier": 1.0, "dry_base": 2.0, "dry_allowed_length": 1}
+    sampler = Sampler(Sampling(dry_breakers=texts, **settings), len(PIECES), token_bytes=PIECES.__getitem__)
+    state = sampler.start(prompt)
+    for token in output:
+        state.append(token)
+    tokens = [*prompt, *output]
+    reach = len(tokens) - 1 - ends_at[-1] if ends_at else len(tokens)
+    expected = {}
+    for end in range(len(tokens) - 1):
+        agreeing = next((n for n in range(end + 1) if tokens[end - n] != tokens[-1 - n]), end + 1)
+        following = tokens[end + 1]
+        holds_breaker = any(text.encode() in (PIECES[following] or b"") for text in texts)
+        if min(agreeing, reach) >= 1 and not holds_breaker:
+            penalty = 2.0 ** (min(agreeing, reach) - 1)
+            expected[following] = max(penalty, expected.get(following, 0.0))
+    edits = state.edits().get("dry", [])
+    found = {token: -float(by) for edit in edits for token, by in zip(edit.ids.tolist(), edit.operand, strict=True)}
+    assert found == expected
 
 
 def test_long_repetition_stays_finite():

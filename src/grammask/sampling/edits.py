@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from grammask.sampling.history import NgramIndex, RepetitionLengths, TokenCounts
+from grammask.sampling.history import BreakerScan, NgramIndex, RepetitionLengths, TokenCounts
 
 _MAX_PENALTY = float(np.finfo(np.float32).max) / 4
 """A penalty stays finite, so that a penalized token remains possible when nothing else is."""
@@ -70,9 +70,13 @@ def no_repeat_ngram_edit(ngrams: NgramIndex) -> Edit:
     return ban("no_repeat_ngram", ngrams.completing().tolist(), may_yield=True)
 
 
-def dry_edit(lengths: RepetitionLengths, multiplier: float, base: float, allowed_length: int) -> Edit:
-    """Lower what would continue a repetition, exponentially in the repetition's length."""
+def dry_edit(
+    lengths: RepetitionLengths, breakers: BreakerScan, multiplier: float, base: float, allowed_length: int
+) -> Edit:
+    """Lower what would continue a repetition, exponentially in the repetition's length. Breakers are left alone."""
     ids, longest = lengths.continuing(allowed_length)
+    lowered = [not breakers.is_whole(token_id) for token_id in ids.tolist()]
+    ids, longest = ids[lowered], longest[lowered]
     with np.errstate(over="ignore"):
         penalty = multiplier * np.power(float(base), (longest - allowed_length).astype(np.float64))
     return Edit("dry", "add", ids, (-np.minimum(penalty, _MAX_PENALTY)).astype(np.float32))

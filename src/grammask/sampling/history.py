@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,6 +81,47 @@ class NgramIndex:
         return np.array(sorted(self._followers.get(tuple(self._prefix), ())), dtype=np.int64)
 
 
+class BreakerScan:
+    """Tells, token after token, where DRY's repetitions end: at a token, or where a string is complete.
+
+    A string may span tokens; the token that completes it is the breaker. It does not span a token without text.
+
+    Args:
+        ids: tokens that are breakers themselves.
+        texts: the strings, none empty.
+        token_bytes: token id to bytes, None for special tokens; needed with texts.
+    """
+
+    def __init__(
+        self, ids: frozenset[int], texts: Sequence[bytes], token_bytes: Callable[[int], bytes | None] | None
+    ) -> None:
+        self._ids = ids
+        self._texts = texts
+        self._token_bytes = token_bytes
+        self._reach = max(map(len, texts), default=1) - 1
+        self._tail = b""
+
+    def is_whole(self, token_id: int) -> bool:
+        """Whether a token is a breaker, or holds one, by itself. DRY never lowers such a token."""
+        data = self._token_bytes(token_id) if self._texts and self._token_bytes is not None else None
+        return token_id in self._ids or (data is not None and any(text in data for text in self._texts))
+
+    def __call__(self, token_id: int) -> bool:
+        """Whether the next token is, or completes, a breaker."""
+        if not self._texts or self._token_bytes is None:
+            return token_id in self._ids
+        data = self._token_bytes(token_id)
+        if data is None:
+            self._tail = b""
+            return token_id in self._ids
+        before = len(self._tail)
+        recent = self._tail + data
+        self._tail = recent[len(recent) - self._reach :] if self._reach else b""
+        return token_id in self._ids or any(
+            recent.find(text, max(0, before - len(text) + 1)) >= 0 for text in self._texts
+        )
+
+
 class RepetitionLengths:
     """For each earlier position, how long the sequence's end agrees with the text that ends there.
 
@@ -89,7 +130,7 @@ class RepetitionLengths:
 
     Args:
         window: only the latest tokens are looked at; None is all of them.
-        is_breaker: whether a repetition must not contain this token.
+        is_breaker: asked for each token in order: whether a repetition must not contain it.
     """
 
     def __init__(self, window: int | None, is_breaker: Callable[[int], bool]) -> None:
@@ -124,9 +165,10 @@ class RepetitionLengths:
 
         The lengths are the Z-function of the reversed text (Gusfield 1997, chapter 1), cut at the latest breaker.
         """
+        breakers = [place for place, token_id in enumerate(token_ids) if self._is_breaker(token_id)]
+        limit = len(token_ids) - 1 - breakers[-1] if breakers else len(token_ids)
         token_ids = token_ids if self._limit is None else token_ids[-self._limit :]
         count = len(token_ids)
-        limit = next((distance for distance in range(count) if self._is_breaker(token_ids[-1 - distance])), count)
         lengths = np.minimum(np.array(_z_function(token_ids[::-1])[::-1], dtype=np.int32), limit)
         capacity = max(_FIRST_CAPACITY, 2 * count)
         self._tokens = np.resize(np.array([*token_ids, 0], dtype=np.int64), capacity)

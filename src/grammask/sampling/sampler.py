@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from grammask.sampling.candidates import Candidates, FloatArray
 from grammask.sampling.edits import Edit
 from grammask.sampling.errors import SamplingError, SamplingWarning
+from grammask.sampling.history import BreakerScan
 from grammask.sampling.inputs import Logits, Mask, as_row, unpack_mask
 from grammask.sampling.random_numbers import DRAW_XTC
 from grammask.sampling.report import SampledToken, StepReport, TokenLogprob
@@ -257,12 +258,9 @@ class Sampler:
 
     # -- checks and messages
 
-    def is_breaker(self, token_id: int) -> bool:
-        """Whether DRY's repetitions end at this token."""
-        if token_id in self._breaker_ids:
-            return True
-        data = self._token_bytes(token_id) if self._breaker_texts and self._token_bytes is not None else None
-        return data is not None and any(text in data for text in self._breaker_texts)
+    def breaker_scan(self) -> BreakerScan:
+        """Tells where DRY's repetitions end, for the tokens of one output in order."""
+        return BreakerScan(self._breaker_ids, self._breaker_texts, self._token_bytes)
 
     def _check_tokens(self) -> None:
         named = (("logit_bias", self.sampling.logit_bias), ("stop_token_ids or eos_token_ids", self.end_token_ids))

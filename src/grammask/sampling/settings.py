@@ -44,7 +44,7 @@ class Sampling:
         no_repeat_ngram_size: no n-gram of this size appears twice in prompt and output.
         dry_multiplier, dry_base, dry_allowed_length, dry_window, dry_breakers: a token that would continue a repetition
             of L ≥ allowed_length tokens is lowered by multiplier · base^(L − allowed_length). Repetitions do not reach
-            across a breaker: a token id, or a string that a token contains.
+            across a breaker: a token id, or a string, which may span tokens; a token that is one is never lowered.
         penalize_structured: apply penalties under a structured constraint as well.
         logit_bias: token id to a number added to its logit; −inf excludes the token.
 

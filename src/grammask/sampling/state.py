@@ -102,7 +102,7 @@ class SamplerState:
                 edits[stage] = [presence_frequency_edit(self._counts, *penalties)]
             elif stage == "dry" and self._lengths is not None:
                 shape = sampling.dry_multiplier, sampling.dry_base, sampling.dry_allowed_length
-                edits[stage] = [dry_edit(self._lengths, *shape)]
+                edits[stage] = [dry_edit(self._lengths, self._breakers, *shape)]
             elif stage == "no_repeat_ngram" and self._ngrams is not None:
                 edits[stage] = [no_repeat_ngram_edit(self._ngrams)]
             elif stage == "min_tokens" and self.step < sampling.min_tokens:
@@ -125,7 +125,8 @@ class SamplerState:
             self._ngrams = NgramIndex(sampling.no_repeat_ngram_size)
         self._lengths = None
         if "dry" in stages:
-            self._lengths = RepetitionLengths(sampling.dry_window, sampler.is_breaker)
+            self._breakers = sampler.breaker_scan()
+            self._lengths = RepetitionLengths(sampling.dry_window, self._breakers)
             self._lengths.extend(self.prompt_ids)
         if self._counts is not None or self._repetition_counts is not None or self._ngrams is not None:
             for token_id in self.prompt_ids:
