@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from grammask.cli import batch, check, explain, explore, generate, lab, providers, tokens
+from grammask.cli import batch, check, explain, explore, generate, lab, providers, serve, tokens
 
 EPILOG = """
 Exit status: 0 success; 1 not valid; 2 wrong usage; 3 the constraint cannot be enforced; 4 model or tokenizer trouble;
@@ -62,3 +62,5 @@ _add("explain", explain.explain, explain.EXAMPLES)
 _add("providers", providers.providers, providers.EXAMPLES)
 _add("lab", lab.lab, lab.EXAMPLES)
 _add("explore", explore.explore, explore.EXAMPLES)
+_add("serve", serve.serve, serve.EXAMPLES)
+_add("proxy", serve.proxy, serve.PROXY_EXAMPLES)

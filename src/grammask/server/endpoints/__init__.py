@@ -1,0 +1,1 @@
+"""The URLs of the server, one module for each family."""

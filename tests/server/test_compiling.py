@@ -1,0 +1,157 @@
+"""The cache of compiled constraints: hits, refusals that are kept, hostile constraints beside honest requests."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+import grammask
+from grammask.server.compiling import CompileCache
+from grammask.server.errors import ApiError
+from grammask.server.metrics import Metrics
+from grammask.server.wanted import Wanted
+from support.models import byte_vocabulary
+from support.server import random_model, served
+
+
+def wanted(key: str, build: Any, size: int = 10) -> Wanted:
+    return Wanted("regex", build, key, size, "guided_regex")
+
+
+def cache(**changes: Any) -> tuple[CompileCache, Metrics]:
+    metrics = Metrics()
+    options = {"max_entries": 2, "max_bytes": 1000, "metrics": metrics, **changes}
+    limits = grammask.Limits(expressions=20_000, seconds=0.5)
+    return CompileCache(byte_vocabulary(), limits, **options), metrics
+
+
+def count(metrics: Metrics, event: str) -> float:
+    return float(metrics.compile_cache.labels(event)._value.get())
+
+
+def test_hits_misses_and_eviction() -> None:
+    made: list[str] = []
+
+    def build(name: str) -> Any:
+        made.append(name)
+        return grammask.Regex(name)
+
+    async def run() -> None:
+        kept, metrics = cache()
+        first = await kept.get(wanted("a", lambda: build("a")))
+        assert await kept.get(wanted("a", lambda: build("a"))) is first
+        same = await asyncio.gather(*[kept.get(wanted("b", lambda: build("b"))) for _ in range(5)])
+        assert len(set(map(id, same))) == 1
+        await kept.get(wanted("c", lambda: build("c")))
+        assert len(kept) == 2
+        await kept.get(wanted("a", lambda: build("a")))
+        assert made == ["a", "b", "c", "a"]
+        assert (count(metrics, "hit"), count(metrics, "miss"), count(metrics, "joined")) == (1, 4, 4)
+        assert count(metrics, "evicted") == 2
+        kept.close()
+
+    asyncio.run(run())
+
+
+def test_refusals_are_kept() -> None:
+    made: list[int] = []
+
+    def build() -> Any:
+        made.append(1)
+        return grammask.Regex("[")
+
+    async def run() -> None:
+        kept, _ = cache()
+        for _ in range(3):
+            with pytest.raises(ApiError) as caught:
+                await kept.get(wanted("bad", build))
+            assert caught.value.status == 400
+            assert caught.value.param == "guided_regex"
+        assert len(made) == 1
+        with pytest.raises(ApiError, match="bytes"):
+            await kept.get(wanted("long", build, size=10**6))
+        kept.close()
+
+    asyncio.run(run())
+
+
+def test_who_hangs_up_does_not_end_it_for_others() -> None:
+    def build() -> Any:
+        time.sleep(0.2)
+        return grammask.Regex("a")
+
+    async def run() -> None:
+        kept, _ = cache()
+        leaving = asyncio.ensure_future(kept.get(wanted("a", build)))
+        staying = asyncio.ensure_future(kept.get(wanted("a", build)))
+        await asyncio.sleep(0.05)
+        leaving.cancel()
+        assert (await staying).matcher().accept_bytes(b"a")
+        kept.close()
+
+    asyncio.run(run())
+
+
+def either_or_not(levels: int) -> dict[str, Any]:
+    """Each level refers twice to the next."""
+    following = [{"$ref": f"#/$defs/d{i + 1}"} for i in range(levels)]
+    definitions: dict[str, Any] = {
+        f"d{i}": {"anyOf": [reference, {"not": reference}]} for i, reference in enumerate(following)
+    }
+    definitions[f"d{levels}"] = {"type": "object", "patternProperties": {"a.*b": {"$ref": "#/$defs/d0"}}}
+    return {
+        "$defs": definitions,
+        "allOf": [{"$ref": "#/$defs/d0"}, {"patternProperties": {".*b.*c": {"multipleOf": 7}}}],
+    }
+
+
+def tangled(rules: int) -> str:
+    """A grammar of which every rule is ambiguous, nullable and recursive."""
+    root = "root ::= " + " ".join(f"(a{i} | root)*" for i in range(rules))
+    return "\n".join([root, *(f'a{i} ::= "{i}" | a{i} a{(i + 1) % rules} | ""' for i in range(rules))])
+
+
+HOSTILE: dict[str, dict[str, Any]] = {
+    "wide pattern": {"guided_regex": "(x|y|z){1,400}" * 30},
+    "deep schema": {"guided_json": '{"items":' * 400 + "{}" + "}" * 400},
+    "unions": {
+        "guided_json": {
+            "oneOf": [
+                {"properties": {f"p{i}": {"type": "string", "pattern": f"{i}.*{i + 1}"}}, "minProperties": i}
+                for i in range(14)
+            ]
+        }
+    },
+    "references": {"guided_json": either_or_not(30)},
+    "grammar": {"guided_grammar": tangled(30)},
+    "many choices": {"guided_choice": [f"{i * 7919 % 100_003:06d}" for i in range(20_000)]},
+}
+
+
+def test_hostile_constraints_do_not_stop_the_others() -> None:
+    """Every hostile constraint is answered, by a refusal or an output; honest requests get theirs meanwhile."""
+    with served(random_model(), compile_seconds=1.0, max_schema_bytes=300_000) as server:
+        with ThreadPoolExecutor(8) as clients:
+            hostile = {name: clients.submit(server.chat, max_tokens=60, **fields) for name, fields in HOSTILE.items()}
+            for seed in range(10):
+                honest = server.chat(guided_regex="[a-z]{5}", seed=seed)
+                assert honest.status_code == 200
+            answers = {name: answer.result() for name, answer in hostile.items()}
+        for name, answer in answers.items():
+            assert answer.status_code in (200, 400), (name, answer.text[:500])
+            if answer.status_code == 400:
+                assert answer.json()["error"]["code"].endswith(("_constraint", "too_large", "error")), (
+                    name,
+                    answer.text[:500],
+                )
+        # Sent again, refusals come from the cache.
+        metrics = server.service.metrics
+        before = count(metrics, "miss")
+        for name, fields in HOSTILE.items():
+            assert server.chat(max_tokens=60, **fields).status_code == answers[name].status_code
+        assert count(metrics, "miss") == before
+        assert server.service.scheduler.live_sequences == 0
