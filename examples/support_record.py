@@ -36,17 +36,26 @@ class SupportRecord:
     items: Annotated[list[Annotated[str, {"minLength": 1, "maxLength": 60}]], {"minItems": 1, "maxItems": 8}]
 
 
+def show_progress(text: str) -> None:
+    """Writes to standard error, at once."""
+    print(text, end="", file=sys.stderr, flush=True)
+
+
 def main() -> None:
     message_file = Path(sys.argv[1]) if len(sys.argv) > 1 else HERE / "support_message.txt"
     message = message_file.read_text(encoding="utf-8").strip()
     examples = json.loads((HERE / "support_examples.json").read_text(encoding="utf-8"))
 
+    show_progress("loading the model (the first time takes half a minute)\n")
     model = grammask.load_model("smollm2")
     # With the white space of json.dumps, as in the worked examples, everything between the values is certain.
     output = grammask.typed_output(SupportRecord, whitespace="python")
-    result = model.generate([*examples, {"role": "user", "content": message}], output)
-    if not result.complete:
-        raise SystemExit(f"the record was cut after {result.usage.completion_tokens} tokens")
+    show_progress("reading the message ")
+    stream = model.stream([*examples, {"role": "user", "content": message}], output)
+    for piece in stream:
+        show_progress(piece)
+    result = stream.result
+    show_progress("\n\n")
 
     print(f"{message}\n")
     print(f"{result.value}\n")
