@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import enum
 import random
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grammask.constraints.choice import Choice, literals
+import grammask
+from grammask.constraints.choice import Choice
 from grammask.engine.errors import ConstraintSyntaxError, UnsatisfiableConstraint
 from support.builders import BUILDER_NAMES, make_builder
 
@@ -48,8 +50,21 @@ def test_what_cannot_be_a_choice(value: object) -> None:
 def test_no_values() -> None:
     with pytest.raises(UnsatisfiableConstraint):
         Choice([])
-    with pytest.raises(ConstraintSyntaxError, match="list"):
-        Choice("abc")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (("abc",), "write Choice(['abc'])"),
+        (("a", "b"), "write Choice(['a', 'b'])"),
+        ((["a"], "b"), "write Choice([['a'], 'b'])"),
+        ((7,), "write Choice([7])"),
+    ],
+)
+def test_values_that_are_no_list(arguments: tuple[Any, ...], hint: str) -> None:
+    with pytest.raises(ConstraintSyntaxError, match="one list of values") as caught:
+        Choice(*arguments)
+    assert caught.value.hint == hint
 
 
 def test_values_and_their_representation() -> None:
@@ -77,7 +92,7 @@ def test_exactly_the_words(builder_name: str, words: set[str], others: set[str])
 
 def test_no_words_is_the_empty_language() -> None:
     builder = make_builder("native")
-    assert builder.is_empty(literals(builder, []))
+    assert builder.is_empty(builder.literals([]))
 
 
 def test_words_that_end_inside_others_and_share_suffixes() -> None:
@@ -89,13 +104,50 @@ def test_words_that_end_inside_others_and_share_suffixes() -> None:
     assert not any(builder.matches(expr, text.encode()) for text in ["abcd", "x", "xa", "מל", "字"])
 
 
-@pytest.mark.slow
 def test_many_words() -> None:
     chooser = random.Random(0)
-    words = {"".join(chooser.choices("abcdefghij0123456789", k=chooser.randint(4, 12))) for _ in range(50_000)}
+    words = {"".join(chooser.choices("abcdefghij0123456789", k=chooser.randint(4, 12))) for _ in range(200_000)}
     builder = make_builder("native")
     expr = Choice(words).lower(builder)
+    assert expr == Choice(sorted(words)).lower(builder)
     assert builder.count_words(expr, 10**6) == len(words)
+    assert len(builder.shortest(builder.concat([builder.literal(b"<"), expr])) or b"") == 5
     for word in chooser.sample(sorted(words), 200):
         assert builder.matches(expr, word.encode())
         assert builder.matches(expr, word.encode()[:-1]) == (word[:-1] in words)
+        others = builder.intersection([expr, builder.complement(builder.literal(word.encode()))])
+        assert not builder.matches(others, word.encode())
+
+
+@pytest.mark.parametrize("wrap", ["alone", "between", "twice", "in a frame", "without some"])
+def test_masks_of_many_words(wrap: str) -> None:
+    """Every token after every beginning of some words, against a look at the list of outputs."""
+    chooser = random.Random(wrap)
+    letters = "abcé"
+    words = sorted({"".join(chooser.choices(letters, k=chooser.randint(0, 5))) for _ in range(300)})
+    choice = Choice(words)
+    outputs = {
+        "alone": set(words),
+        "between": {f"[{word}]" for word in words},
+        "twice": {a + b for a in words for b in words[:40]},
+        "in a frame": {*words, *(f"{word}{end}" for word in words for end in "a]"), *(f"#{word}" for word in words)},
+        "without some": set(words[::2]),
+    }[wrap]
+    longer = ["ab", "ba", "aa", "abc", "bca", "[a", "[ab", "a]", "bc]", "éa", "aé", "a[", "cab", "aaa", "#", "#a"]
+    tokens = [bytes([byte]) for byte in range(256)] + [text.encode() for text in longer] + [b"a\xc3", b"\xa9b"]
+    vocabulary = grammask.Vocabulary.from_tokens([*tokens, b"</s>"], eos_token_ids=[len(tokens)])
+    constraint: Any = {
+        "alone": choice,
+        "between": "[" + choice + "]",
+        "twice": choice + Choice(words[:40]),
+        "in a frame": grammask.Grammar.gbnf('root ::= word [a\\]]? | "#" word', holes={"word": choice}),
+        "without some": choice & ~Choice(words[1::2]),
+    }[wrap]
+    compiled = grammask.compile(constraint, vocabulary)
+    prefixes = {output.encode()[:n] for output in outputs for n in range(len(output.encode()) + 1)}
+    for prefix in chooser.sample(sorted(prefixes), min(len(prefixes), 250)):
+        matcher = compiled.matcher()
+        assert matcher.accept_bytes(prefix)
+        expected = [index for index, token in enumerate(tokens) if prefix + token in prefixes]
+        expected += [len(tokens)] if prefix.decode(errors="replace") in outputs else []
+        assert list(matcher.allowed_token_ids()) == expected, prefix

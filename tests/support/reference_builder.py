@@ -83,6 +83,9 @@ class ReferenceBuilder:
     def _set(self, mask: int) -> Expr:
         return self._intern(("set", mask), False) if mask else self.empty
 
+    def literals(self, words: Sequence[bytes]) -> Expr:
+        return self.union([self.literal(word) for word in words])
+
     def byte_set(self, ranges: Sequence[tuple[int, int]]) -> Expr:
         return self._set(byte_mask(ranges))
 

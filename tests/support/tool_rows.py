@@ -154,8 +154,8 @@ ROWS: list[tuple[str, str, list[tuple[str, dict[str, Any]]] | None]] = [
     (
         "harmony",
         (
-            "<|channel|>analysis<|message|>Two steps.<|end|><|start|>assistant<|channel|>commentary<|message|>I will look it "
-            "up.<|end|><|start|>assistant<|channel|>commentary to=functions.get_time <|constrain|>json<|message|>"
+            "<|channel|>analysis<|message|>Two steps.<|end|><|start|>assistant<|channel|>commentary<|message|>I look "
+            "it up.<|end|><|start|>assistant<|channel|>commentary to=functions.get_time <|constrain|>json<|message|>"
             '{"zone": "CET"}<|call|>'
         ),
         [("get_time", {"zone": "CET"})],
