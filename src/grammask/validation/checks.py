@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 from grammask.validation.problems import Problem, path_of, problems_of, value_at
@@ -59,7 +60,7 @@ def field(name: str, check: Callable[[Any], Any], message: str | None = None) ->
                 continue
             for problem in run_check(check, part):
                 text = message if message is not None else problem.message
-                found.append(Problem(text, (*place, *(problem.path or ()))))
+                found.append(replace(problem, message=text, path=(*place, *(problem.path or ()))))
         return found
 
     return run
@@ -113,7 +114,8 @@ def exists_in(
         table, column: plain names.
         name: the part of the value, as for ``field``; None is the value itself.
         parameter: the placeholder of the database's driver (``"?"`` or ``"%s"``).
-        show: how many values of the column the message offers, those that look most alike first.
+        show: how many values of the column the message offers, those that look most alike first. The next attempt of
+            ``generate_valid`` chooses among them; 0 leaves it free.
 
     Raises:
         ValueError: a name is no plain identifier.
@@ -122,7 +124,7 @@ def exists_in(
         if not _NAME.fullmatch(identifier):
             raise ValueError(f"{identifier!r} is no plain name of a table or column")
 
-    def look_up(value: Any) -> str | None:
+    def look_up(value: Any) -> Problem | None:
         cursor = connection.cursor()
         cursor.execute(f'SELECT 1 FROM "{table}" WHERE "{column}" = {parameter} LIMIT 1', (value,))
         if cursor.fetchone() is not None:
@@ -130,7 +132,7 @@ def exists_in(
         cursor.execute(f'SELECT DISTINCT "{column}" FROM "{table}" LIMIT 1000')
         similar = _alike(str(value), [row[0] for row in cursor.fetchall()], show)
         offered = f"; there are, for example, {', '.join(map(repr, similar))}" if similar else ""
-        return f"{value!r} is not in {table}.{column}{offered}"
+        return Problem(f"{value!r} is not in {table}.{column}{offered}", (), options=tuple(similar))
 
     return look_up if name is None else field(name, look_up)
 

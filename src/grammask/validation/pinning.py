@@ -2,7 +2,8 @@
 
 From a schema, a value and the places of its problems comes a narrower schema. Every member and item apart from the
 problems becomes a constant. A scalar that was refused at its own place is excluded there, so that the next attempt
-cannot repeat it. All values of the new schema are values of the old one.
+cannot repeat it; where a problem offers options, the next attempt chooses among them. All values of the new schema are
+values of the old one.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ def pin(schema: Any, value: Any, problems: Iterable[Problem]) -> tuple[Any, list
     """
     found = list(problems)
     pinner = _Pinner(schema, {place for problem in found for place in problem.places}, _refused(found))
+    placed = [problem for problem in found if problem.path is not None]
+    pinner.options = {problem.path: problem.options for problem in placed if problem.path and problem.options}
     narrowed = pinner.node(schema, value, ())
     # One reference to the root leads to the narrowed schema otherwise, so such a schema is left as it is.
     if pinner.refers_to_root:
@@ -43,6 +46,7 @@ class _Pinner:
         self._places = places
         self._refused = refused
         self.kept: list[Path] = []
+        self.options: dict[Path, tuple[Any, ...]] = {}
         self.refers_to_root = '"#"' in repr(schema).replace("'", '"')
 
     def node(self, schema: Any, value: Any, path: Path) -> Any:
@@ -77,6 +81,8 @@ class _Pinner:
         return {**kept, "prefixItems": items, "items": False, "minItems": len(items), "maxItems": len(items)}
 
     def _without(self, schema: Any, value: Any, path: Path) -> Any:
+        if path in self.options:
+            return {"allOf": [schema, {"enum": list(self.options[path])}]}
         scalar = value is None or isinstance(value, (str, int, float, bool))
         if path not in self._refused or not scalar:
             return schema

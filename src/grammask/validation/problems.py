@@ -7,7 +7,7 @@ path is the whole value; None says that the place is not known.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 Path = tuple[str | int, ...]
@@ -21,11 +21,13 @@ class Problem:
         message: what is wrong, in words that the model is shown.
         path: where; None if the fault cannot be told from the rest of the value.
         others: further places that take part in a rule across fields. None of them counts as right.
+        options: JSON values of which one should stand at the path instead; empty if there is nothing to choose from.
     """
 
     message: str
     path: Path | None = None
     others: tuple[Path, ...] = ()
+    options: tuple[Any, ...] = ()
 
     @property
     def places(self) -> tuple[Path, ...]:
@@ -119,4 +121,4 @@ def within_value(problems: Iterable[Problem], value: Any) -> Iterator[Problem]:
             else:
                 continue
             kept.append(part)
-        yield Problem(problem.message, tuple(kept), problem.others)
+        yield replace(problem, path=tuple(kept))
