@@ -173,8 +173,15 @@ class _Place:
             return
         for keyword in ("properties", "required", "dependentSchemas", "dependencies", "dependentRequired"):
             self._conditions.update(dict.fromkeys(schema.get(keyword, ())))
-        for keyword in ("allOf", "anyOf", "oneOf", "if", "then", "else"):
-            self.refute(schema.get(keyword))
+        holds = self._order.holds
+        for keyword in ("allOf", "anyOf", "oneOf", "if", "then", "else", "not"):
+            parts = schema.get(keyword, [])
+            for sub in parts if isinstance(parts, list) else [parts]:
+                # A part may hold where the whole does not, as the second of oneOf or under not.
+                if keyword in ("oneOf", "not", "if") and holds(sub, self._instance):
+                    self.read(sub)
+                else:
+                    self.refute(sub)
         if "$ref" in schema and schema["$ref"] not in self._refuting:
             self._refuting.add(schema["$ref"])
             self.refute(self._order.target(schema["$ref"]))

@@ -24,7 +24,7 @@ class JsonValue(Constraint):
         self,
         kind: Literal["value", "object"] = "value",
         *,
-        whitespace: Whitespace = "flexible",
+        whitespace: Whitespace | int = "flexible",
         escapes: Escapes = "values",
     ) -> None:
         from grammask.constraints.json_schema import JsonSchema

@@ -14,6 +14,7 @@ from grammask.constraints.json_schema.documents import Documents, DynamicScopeNe
 from grammask.constraints.json_schema.expansion import AnnotationsNeeded, Expander, TextsNeeded
 from grammask.constraints.json_schema.formats import FormatAssertion
 from grammask.constraints.json_schema.formulas import STRING, Formulas
+from grammask.constraints.json_schema.indentation import IndentedLowering
 from grammask.constraints.json_schema.keys import KeySpace
 from grammask.constraints.json_schema.lowering import Lowering
 from grammask.constraints.json_schema.object_cells import ObjectAlgebra
@@ -44,8 +45,9 @@ class JsonSchema(Constraint):
         schema: the schema as Python objects, a boolean, or its JSON text. Drafts 4, 6, 7, 2019-09 and 2020-12 by
             ``$schema``; without it 2020-12, with the older spellings understood.
         property_order: "schema" (as written in the schema, further properties last) or "any".
-        whitespace: "flexible" (blanks wherever JSON allows them, a bounded number in a row), "compact" (none) or
-            "python" (one after each comma and colon, as ``json.dumps`` writes).
+        whitespace: "flexible" (blanks wherever JSON allows them, a bounded number in a row), "compact" (none), "python"
+            (one after each comma and colon, as ``json.dumps`` writes), or a number: the layout of
+            ``json.dumps(indent=...)``, for values nested at most 16 levels deep.
         format_assertion: whether known formats are enforced; "all" adds those that schemas in use name loosely
             (``byte``). Unknown formats are annotations.
         registry: URI -> schema, for references to other documents. Nothing is fetched from the network.
@@ -59,20 +61,19 @@ class JsonSchema(Constraint):
         schema: Mapping[str, Any] | bool | str,
         *,
         property_order: PropertyOrder = "schema",
-        whitespace: Whitespace = "flexible",
+        whitespace: Whitespace | int = "flexible",
         format_assertion: FormatAssertion = True,
         registry: Mapping[str, Any] | None = None,
         escapes: Escapes = "values",
     ) -> None:
         if property_order not in ("schema", "any"):
             raise ValueError(f'property_order is "schema" or "any", not {property_order!r}')
-        if whitespace not in blanks.POLICIES:
-            raise ValueError(f"whitespace is one of {', '.join(blanks.POLICIES)}, not {whitespace!r}")
+        blanks.check(whitespace)
         if escapes not in _SPELLINGS:
             raise ValueError(f"escapes is one of {', '.join(_SPELLINGS)}, not {escapes!r}")
         self.schema = parse_schema(schema) if isinstance(schema, str) else schema
         self.property_order: PropertyOrder = property_order
-        self.whitespace: Whitespace = whitespace
+        self.whitespace: Whitespace | int = whitespace
         self.format_assertion = format_assertion
         self.registry = registry
         self.escapes: Escapes = escapes
@@ -129,16 +130,21 @@ class JsonSchema(Constraint):
         self, builder: Builder, expander: Expander, algebra: ShapeAlgebra, keys: KeySpace, languages: StringLanguages
     ) -> Lowering:
         """What turns formulas into expressions; constraints that spell values in another notation replace it."""
-        return Lowering(
+        indent = self.whitespace if isinstance(self.whitespace, int) else None
+        kind = Lowering if indent is None else IndentedLowering
+        lowering = kind(
             builder,
             expander,
             algebra,
             keys,
             languages,
-            blanks.punctuation(self.whitespace, builder),
+            blanks.punctuation("compact" if isinstance(self.whitespace, int) else self.whitespace, builder),
             ordered=self.property_order == "schema",
             policy=f"{self.whitespace}/{self.escapes}",
         )
+        if isinstance(lowering, IndentedLowering):
+            lowering.indent = indent or 0
+        return lowering
 
     def report(self) -> list[Entry]:
         """What becomes of each keyword of the schema: enforced, annotation or refused."""

@@ -11,7 +11,7 @@ Three passes, none of them recursive in Python:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from grammask import _core
 from grammask.constraints.json_schema import arrays, numbers, objects, strings
@@ -109,10 +109,7 @@ class Lowering:
         for formula in order:
             if formula not in productive:
                 continue
-            try:
-                body = self._body(formula, productive)
-            except _EXPLAINABLE as error:
-                _raise_located(error, formula)
+            body = self._located_body(formula, productive)
             if formula is root and formula not in self._rules:
                 break
             padded = builder.concat([punctuation.before_value, body])
@@ -244,6 +241,12 @@ class Lowering:
 
     # -- lowering
 
+    def _located_body(self, formula: Formula, productive: set[Formula]) -> Expr:
+        try:
+            return self._body(formula, productive)
+        except _EXPLAINABLE as error:
+            _raise_located(error, formula)
+
     def _body(self, formula: Formula, productive: set[Formula]) -> Expr:
         builder, plan = self._builder, self._plans[formula]
         parts = [builder.literal(word) for word in plan.words]
@@ -253,8 +256,7 @@ class Lowering:
         for frame in plan.frames:
             parts.append(self._object(frame, productive))
         for layout in plan.layouts:
-            letters = {child: self._value(child, productive) for child in layout.children()}
-            parts.append(array_expression(layout, letters, builder, self._punctuation))
+            parts.append(self._array(layout, productive))
         return parts[0] if len(parts) == 1 else builder.union(parts)
 
     def _value(self, formula: Formula, productive: set[Formula]) -> Expr:
@@ -269,15 +271,24 @@ class Lowering:
             rule = self._rules[formula] = self._builder.rule(_place(formula) or "value")
         return rule
 
+    def _array(self, layout: ArrayLayout, productive: set[Formula]) -> Expr:
+        letters = {child: self._value(child, productive) for child in layout.children()}
+        return array_expression(layout, letters, self._builder, self._punctuation)
+
     def _object(self, frame: ObjectFrame, productive: set[Formula]) -> Expr:
-        punctuation = self._punctuation
+        return self._frame(frame, self._members(frame, productive), self._punctuation)
+
+    def _members(self, frame: ObjectFrame, productive: set[Formula]) -> list[Any]:
         members = []
         for member in frame.members:
             values = [(self._value(formula, productive), mask) for formula, mask in member.values]
             key = spelled(member.name) if member.name is not None else member.language
             members.append((key, member.required, values))
+        return members
+
+    def _frame(self, frame: ObjectFrame, members: list[Any], punctuation: Punctuation) -> Expr:
         return self._builder.object(
-            members,  # type: ignore[arg-type]
+            members,
             open=punctuation.open_object,
             colon=punctuation.colon,
             comma=punctuation.comma,

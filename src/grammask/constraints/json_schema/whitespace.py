@@ -14,6 +14,18 @@ MAX_BLANKS = 64
 """Blanks in a row under the flexible policy: enough for pretty-printing, and an end to a model that loops on them."""
 
 
+MAX_INDENT = 16
+
+
+def check(policy: object) -> None:
+    """Raises ValueError if this is no policy for white space."""
+    if isinstance(policy, int) and not isinstance(policy, bool) and 0 <= policy <= MAX_INDENT:
+        return
+    if policy not in POLICIES:
+        names = ", ".join(POLICIES)
+        raise ValueError(f"whitespace is one of {names}, or an indent from 0 to {MAX_INDENT}, not {policy!r}")
+
+
 class Punctuation(NamedTuple):
     """The texts around values; ``before_value`` is part of the body of every value but the outermost."""
 
