@@ -102,7 +102,9 @@ class OutputSequence:
         if not self._pending and self._matcher.is_complete and not self._allows_more():
             self.finish_reason = "stop"
         elif len(self._token_ids) >= self.job.max_tokens:
-            self.finish_reason = "length"
+            # What was completed within its limit is whole, even if there could have been more of it.
+            whole = self._budget is not None and self._matcher.is_complete
+            self.finish_reason = "stop" if whole else "length"
 
     def choose(self, logits: NDArray[np.float32], mask: NDArray[np.int32]) -> None:
         """Writes the next token.
