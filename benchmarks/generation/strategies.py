@@ -67,7 +67,7 @@ def run(model: Any, asked: Sequence[Problem], folder: Path) -> dict[str, list[gr
     results = {}
     for name, options in ways.items():
         file = folder / f"{name.replace(' ', '-')}.jsonl"
-        results[name] = model.generate_many(prompts, ANSWER, output=file, batch_size=4, progress=True, **options)
+        results[name] = model.generate_many(prompts, ANSWER, output=file, batch_size=1, progress=True, **options)
         right = sum(number(r) == problem.answer for r, problem in zip(results[name], asked, strict=True))
         print(f"{name}: {right} of {len(asked)} right", flush=True)
     return results

@@ -1,5 +1,6 @@
 """The loop: from logits to text that satisfies a constraint."""
 
+from grammask.decoding.beam import BeamSearch
 from grammask.decoding.budget import BudgetTooSmall
 from grammask.decoding.classify import Classification
 from grammask.decoding.draft import Draft
@@ -17,6 +18,7 @@ from grammask.decoding.vote import Vote, VoteReport
 
 __all__ = [
     "AsyncTextStream",
+    "BeamSearch",
     "BudgetTooSmall",
     "Channel",
     "Classification",

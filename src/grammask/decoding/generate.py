@@ -112,7 +112,7 @@ def stream_one(
     stops = [stop] if isinstance(stop, str) else list(stop)
     assembler = TextAssembler([*stops, *sampling.stop], include_stop=sampling.include_stop)
     splitter = None if thinking is None else thinking.splitter(vocabulary)
-    run = _Run(decoding, output, assembler, taken_back, splitter, min_tokens=sampling.min_tokens)
+    run = _Run(model, decoding, output, assembler, taken_back, splitter, min_tokens=sampling.min_tokens)
     return TextStream(run.events(), cancel=interruption.cancel, partial=output.partial)
 
 
@@ -126,6 +126,7 @@ class _Run:
 
     def __init__(
         self,
+        model: Model,
         decoding: Decoding,
         output: Output,
         assembler: TextAssembler,
@@ -134,6 +135,7 @@ class _Run:
         *,
         min_tokens: int,
     ) -> None:
+        self._model = model
         self._decoding = decoding
         self._output = output
         self._assembler = assembler
@@ -172,6 +174,8 @@ class _Run:
         return self._result(finish_reason, time.perf_counter() - start)
 
     def _result(self, finish_reason: FinishReason, seconds: float) -> Result[Any]:
+        from grammask.models.fingerprint import fingerprint_of_results
+
         text = self._assembler.text
         complete = self._is_valid(finish_reason)
         return Result(
@@ -182,6 +186,7 @@ class _Run:
             usage=self._decoding.usage,
             tokens=tuple(self._decoding.tokens),
             seed=self._decoding.seed,
+            system_fingerprint=fingerprint_of_results(self._model),
             seconds=seconds,
             prompt_seconds=self._decoding.prompt_seconds,
             limited=self._decoding.is_limited,

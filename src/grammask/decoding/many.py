@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any
 
-from grammask.decoding.parallel import shared_model
+from grammask.decoding.parallel import compiled_once, shared_model
 from grammask.decoding.result import InvalidValue, Result, Usage
 from grammask.decoding.result_file import ResultFile, request_key
 
@@ -84,7 +84,7 @@ def as_finished(
     caller_cancelled = options.pop("cancelled", None)
     first_request = options.pop("request", 0)
     options.pop("session", None)
-    wanted = _compiled_once(model, constraint)
+    wanted = compiled_once(model, constraint)
 
     def make(any_model: LanguageModel, number: int) -> Result[Any]:
         from grammask.decoding.budget import BudgetTooSmall
@@ -126,18 +126,6 @@ def as_finished(
 
 def _some(items: Iterator[int], count: int) -> list[int]:
     return [item for _, item in zip(range(count), items, strict=False)]
-
-
-def _compiled_once(model: LanguageModel, constraint: Any) -> Any:
-    """A constraint in a form that all outputs share, so that it is compiled once; types stay types, since their
-    values have to be parsed."""
-    from grammask.constraints.base import Constraint
-    from grammask.engine.compile import compile
-    from grammask.models.base import Model
-
-    if isinstance(model, Model) and isinstance(constraint, (Constraint, str)):
-        return compile(constraint, model.vocabulary)
-    return constraint
 
 
 @contextlib.contextmanager

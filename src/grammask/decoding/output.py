@@ -3,6 +3,7 @@ text."""
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -39,7 +40,7 @@ def resolve_output(wanted: Any, vocabulary: Vocabulary) -> Output:
 
     Args:
         wanted: None, a Constraint, a text (which stands for itself), a CompiledConstraint over an equal vocabulary, a
-            TypedOutput, or a Python type.
+            TypedOutput, a Python type, or an Output that this function made.
         vocabulary: the model's.
 
     Raises:
@@ -47,13 +48,14 @@ def resolve_output(wanted: Any, vocabulary: Vocabulary) -> Output:
         ValueError: a CompiledConstraint over another vocabulary.
     """
     from grammask.constraints.base import Constraint
-    from grammask.constraints.regex import Regex
     from grammask.decoding.partial import partial_reader
     from grammask.engine.compile import CompiledConstraint, compile
 
-    partial = partial_reader(wanted)
+    if isinstance(wanted, Output):
+        return wanted
     if wanted is None:
-        return Output(compile(Regex(FREE_TEXT), vocabulary), _as_it_is, partial, structured=False)
+        return _free_text(vocabulary)
+    partial = partial_reader(wanted)
     if isinstance(wanted, CompiledConstraint):
         if wanted.vocabulary.fingerprint != vocabulary.fingerprint:
             theirs, ours = repr(wanted.vocabulary), repr(vocabulary)
@@ -67,6 +69,14 @@ def resolve_output(wanted: Any, vocabulary: Vocabulary) -> Output:
 
     typed = wanted if isinstance(wanted, TypedOutput) else typed_output(wanted)
     return Output(compile(typed.constraint, vocabulary), typed.parse, partial, structured=True)
+
+
+@functools.lru_cache(maxsize=4)
+def _free_text(vocabulary: Vocabulary) -> Output:
+    from grammask.constraints.regex import Regex
+    from grammask.engine.compile import compile
+
+    return Output(compile(Regex(FREE_TEXT), vocabulary), _as_it_is, _as_it_is, structured=False)
 
 
 def reader_of(constraint: Constraint | str) -> Callable[[str], Any]:

@@ -36,6 +36,14 @@ def run_all(model: LanguageModel, jobs: Sequence[Callable[[LanguageModel], T]], 
                 raise
 
 
+def compiled_once(model: LanguageModel, constraint: Any) -> Any:
+    """A constraint in a form that many outputs share, so that it is compiled once. A hosted model takes it as it is."""
+    from grammask.decoding.output import resolve_output
+    from grammask.models.base import Model
+
+    return resolve_output(constraint, model.vocabulary) if isinstance(model, Model) else constraint
+
+
 @contextmanager
 def shared_model(model: LanguageModel, at_once: int) -> Iterator[tuple[Any, int]]:
     """The model as several threads can use it, and how many threads are of use: hosted models are asked side by side;

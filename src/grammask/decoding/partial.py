@@ -41,8 +41,11 @@ def partial_reader(wanted: Any) -> Callable[[str], Any]:
     from grammask.constraints.json_schema import JsonSchema
     from grammask.constraints.json_value import JsonValue
     from grammask.constraints.types import TypedOutput
+    from grammask.decoding.output import Output
     from grammask.engine.compile import CompiledConstraint
 
+    if isinstance(wanted, Output):
+        return wanted.partial
     if isinstance(wanted, CompiledConstraint):
         wanted = wanted.constraint
     if isinstance(wanted, (JsonSchema, JsonValue, TypedOutput)):

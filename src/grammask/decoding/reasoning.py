@@ -108,9 +108,11 @@ def constraint_and_parser(wanted: Any) -> tuple[Any, Any]:
     from grammask.constraints.base import Constraint
     from grammask.constraints.regex import Regex
     from grammask.constraints.types import TypedOutput, typed_output
-    from grammask.decoding.output import FREE_TEXT, reader_of
+    from grammask.decoding.output import FREE_TEXT, Output, reader_of
     from grammask.engine.compile import CompiledConstraint
 
+    if isinstance(wanted, Output):
+        return wanted.compiled.constraint, wanted.parse
     if wanted is None:
         return Regex(FREE_TEXT), reader_of("")
     if isinstance(wanted, CompiledConstraint):

@@ -86,6 +86,8 @@ class Result(Generic[T]):
             the model chose is the last of them. Empty where a hosted model does not tell.
         pieces: the bytes that each of ``tokens`` adds to the output; none for special tokens.
         seed: with this seed, the same call gives the same output; None where it is unknown.
+        system_fingerprint: what decided the model's logits, in one short name: with an equal one and an equal seed,
+            equal calls are expected to give equal outputs (``grammask.system_fingerprint`` tells what is in it).
         seconds: wall time of the whole call.
         prompt_seconds: the part of it up to the end of the first forward pass, which reads the prompt.
         limited: ``max_tokens`` forbade a token that the constraint alone allows, so that the output could be completed.
@@ -106,6 +108,7 @@ class Result(Generic[T]):
     tokens: tuple[SampledToken, ...] = field(default=(), repr=False)
     pieces: tuple[bytes, ...] = field(default=(), repr=False)
     seed: int | None = field(default=None, repr=False)
+    system_fingerprint: str | None = field(default=None, repr=False)
     seconds: float = field(default=0.0, repr=False)
     prompt_seconds: float = field(default=0.0, repr=False)
     limited: bool = field(default=False, repr=False)

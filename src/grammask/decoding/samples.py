@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from grammask.decoding.parallel import run_all
+from grammask.decoding.parallel import compiled_once, run_all
 from grammask.decoding.result import InvalidValue, Result, Usage
 from grammask.decoding.strategy import Interruption, Strategy
 from grammask.decoding.streams import StreamEvent, TextStream
@@ -76,14 +76,16 @@ def draw_samples(
     if shared.get("session") is not None:
         raise ValueError("several outputs cannot share one session: leave it out")
 
+    wanted = compiled_once(model, constraint)
+
     def job(number: int) -> Callable[[LanguageModel], Result[Any]]:
         own = {**shared, "request": shared.get("request", 0) | number << _SAMPLE_BIT}
 
         def run(any_model: LanguageModel) -> Result[Any]:
             try:
                 if strategy is None:
-                    return any_model._stream_one(prompt, constraint, **own).result
-                return strategy.stream(any_model, prompt, constraint, own).result
+                    return any_model._stream_one(prompt, wanted, **own).result
+                return strategy.stream(any_model, prompt, wanted, own).result
             except InvalidValue as error:
                 return Result(None, error.text, False, "error", Usage(0, 0), error=str(error))
 

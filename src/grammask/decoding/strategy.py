@@ -32,7 +32,7 @@ class Strategy(ABC):
         """
 
 
-NAMES = ("draft", "reasoning", "thinking", "vote")
+NAMES = ("beam", "draft", "reasoning", "thinking", "vote")
 
 
 def resolve_strategy(
@@ -43,6 +43,7 @@ def resolve_strategy(
     Raises:
         ValueError: an unknown name, or arguments that exclude each other.
     """
+    from grammask.decoding.beam import BeamSearch
     from grammask.decoding.draft import Draft
     from grammask.decoding.reasoning import ReasoningField
     from grammask.decoding.samples import Samples
@@ -64,6 +65,7 @@ def resolve_strategy(
         return None if n is None or n == 1 else Samples(n)
     if isinstance(strategy, str):
         kinds: dict[str, Callable[[], Strategy]] = {
+            "beam": BeamSearch,
             "draft": Draft,
             "reasoning": ReasoningField,
             "thinking": Thinking,
@@ -76,6 +78,8 @@ def resolve_strategy(
         raise TypeError(f"strategy is a {type(strategy).__name__}: use a name or a Strategy such as grammask.Draft()")
     if n is None:
         return strategy
+    if isinstance(strategy, BeamSearch):
+        return dataclasses.replace(strategy, n=n, width=max(n, strategy.width))
     if isinstance(strategy, Vote):
         return dataclasses.replace(strategy, n=n)
     return strategy if n == 1 else Samples(n, strategy)
