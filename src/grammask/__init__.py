@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from grammask.constraints.types import constraint_for, typed_output
     from grammask.constraints.where import where
     from grammask.decoding import (
+        BeamSearch,
         BudgetTooSmall,
         Classification,
         Draft,
@@ -48,16 +49,27 @@ if TYPE_CHECKING:
     )
     from grammask.engine.vocabulary import Vocabulary, VocabularyError
     from grammask.hosted import HostedModel, load_hosted, openai_compatible
-    from grammask.models import FunctionModel, LanguageModel, Model, ModelError, load_model, load_vocabulary
+    from grammask.models import (
+        ConcurrentModel,
+        FunctionModel,
+        LanguageModel,
+        Model,
+        ModelError,
+        load_model,
+        load_vocabulary,
+        system_fingerprint,
+    )
     from grammask.programs import State, Trace, gen, run_tools, select, together
     from grammask.sampling import Sampler, Sampling, SamplingError, SamplingWarning
     from grammask.validation import generate_checked, generate_valid
 
 _HOME = {
+    "BeamSearch": "decoding",
     "BudgetTooSmall": "decoding",
     "Choice": "constraints.choice",
     "Classification": "decoding",
     "CompiledConstraint": "engine.compile",
+    "ConcurrentModel": "models",
     "Constraint": "constraints.base",
     "ConstraintError": "engine.errors",
     "ConstraintSyntaxError": "engine.errors",
@@ -115,6 +127,7 @@ _HOME = {
     "run_tools": "programs",
     "select": "programs",
     "sql_constraint": "constraints.grammar.sql",
+    "system_fingerprint": "models",
     "together": "programs",
     "tool_from_function": "constraints.tools",
     "typed_output": "constraints.types",
@@ -122,10 +135,12 @@ _HOME = {
 }
 
 __all__ = [
+    "BeamSearch",
     "BudgetTooSmall",
     "Choice",
     "Classification",
     "CompiledConstraint",
+    "ConcurrentModel",
     "Constraint",
     "ConstraintError",
     "ConstraintSyntaxError",
@@ -184,6 +199,7 @@ __all__ = [
     "run_tools",
     "select",
     "sql_constraint",
+    "system_fingerprint",
     "together",
     "tool_from_function",
     "typed_output",

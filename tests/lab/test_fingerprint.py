@@ -78,3 +78,14 @@ def test_of_a_network() -> None:
         torch.set_num_threads(threads)
     Network.module = Network.module.to(torch.bfloat16)
     assert set(system_fingerprint(model).differences(before)) == {"dtype", "weights"}
+
+
+def test_results_carry_it():
+    from grammask import Choice, FunctionModel, Vocabulary
+
+    vocabulary = Vocabulary.from_tokens([b"a", b"b", None], eos_token_ids=[2])
+    model = FunctionModel(vocabulary, lambda tokens: [0.0, 1.0, 0.0])
+    other = FunctionModel(vocabulary, lambda tokens: [0.0, 1.0, 0.0], name="other")
+    fingerprints = [each.generate("a", Choice(["a", "b"])).system_fingerprint for each in (model, model, other)]
+    assert fingerprints[0] == str(system_fingerprint(model)) == fingerprints[1] != fingerprints[2]
+    assert model.generate("a", Choice(["a", "b"]), strategy="beam").system_fingerprint == fingerprints[0]

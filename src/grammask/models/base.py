@@ -53,8 +53,8 @@ class GenerateOptions(TypedDict, total=False):
     stop: texts that end the output where they first appear, beside those of ``sampling``.
     timeout: seconds after which the output ends, with the finish reason "timeout".
     cancelled: asked before each forward pass; True ends the output there.
-    strategy: how outputs are made: ``"draft"``, ``"reasoning"``, ``"thinking"``, ``"vote"``, or a Strategy with
-        settings, such as ``Draft(max_tokens=200)``; None is in one pass.
+    strategy: how outputs are made: ``"beam"``, ``"draft"``, ``"reasoning"``, ``"thinking"``, ``"vote"``, or a Strategy
+        with settings, such as ``Draft(max_tokens=200)``; None is in one pass.
     n: how many outputs: ``Result.samples`` holds all of them. With ``strategy="vote"``, how many vote.
     method: ``"mask"`` draws each token under the constraint's mask; ``"smc"`` corrects the bias of that by sequential
         Monte Carlo.

@@ -12,6 +12,7 @@ import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
     from grammask.models.base import Model
@@ -50,8 +51,24 @@ class Fingerprint:
         }
 
 
+def fingerprint_of_results(model: Model) -> str:
+    """``str(system_fingerprint(model))``, computed once for a model and a number of threads: each result carries it."""
+    import sys
+
+    torch = sys.modules.get("torch")
+    threads = 0 if torch is None else int(torch.get_num_threads())
+    owner = getattr(model, "module", None) or model
+    known = _KNOWN.setdefault(owner, {})
+    if threads not in known:
+        known[threads] = str(system_fingerprint(model))
+    return known[threads]
+
+
+_KNOWN: WeakKeyDictionary[Any, dict[int, str]] = WeakKeyDictionary()
+
+
 def system_fingerprint(model: Model, *, all_weights: bool = False) -> Fingerprint:
-    """The fingerprint of a model as it runs in this process.
+    """The fingerprint of a model as it runs in this process. ``Result.system_fingerprint`` is its text.
 
     Args:
         model: any model. Of those that run through transformers, the weights are part of the digest; of others, the
