@@ -260,7 +260,7 @@ def test_doctor(page, address: str) -> None:
     expect(page.locator(".findings li.warning").first).to_contain_text("comes after")
     expect(page.locator("main mark")).to_have_text("}]}")
     keep(page, "explorer-doctor")
-    page.get_by_text(re.compile("What providers take")).click()
+    page.get_by_text(re.compile("This schema at")).click()
     expect(page.get_by_role("cell", name=re.compile("OpenAI")).first).to_be_visible()
 
 

@@ -85,6 +85,12 @@ def test_other_texts(vocabulary) -> None:
     assert choice.why_not(258 + WORDS.index(b"abc")) == "'n', 'y' is expected here"
 
 
+def test_nearly_any_text(vocabulary) -> None:
+    assert at(ConstraintSpec("none"), "", vocabulary).expected() == "any text or the end of the text"
+    assert at(ConstraintSpec("regex", r"[^<\n]+<end>"), "x", vocabulary).expected() == "any text"
+    assert at(ConstraintSpec("regex", r"[^<\n]{3}"), "", vocabulary).expected() == "any text but '<'"
+
+
 def test_half_a_character(vocabulary) -> None:
     """A byte that begins a character which may stand here is allowed; one that cannot is told as what it is."""
     reasons = at(ConstraintSpec("regex", "[a-z]+"), "", vocabulary)

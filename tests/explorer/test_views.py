@@ -12,6 +12,7 @@ import pytest
 
 import grammask
 from grammask.explorer import automaton, determinism, doctor, knobs, step, tokenization
+from grammask.explorer.compatibility import fit
 from grammask.explorer.constraints import ConstraintSpec, byte_vocabulary
 from grammask.explorer.didactic import EXAMPLES as DISTRIBUTIONS
 from grammask.explorer.examples import EXAMPLES
@@ -19,6 +20,7 @@ from grammask.explorer.findings import findings
 from grammask.explorer.instances import random_instance
 from grammask.explorer.problems import Problem
 from grammask.explorer.workbench import Workbench
+from grammask.hosted.subset import subset_for
 from grammask.models import FunctionModel
 from support.models import WritingModel
 from support.models import byte_vocabulary as small_vocabulary
@@ -371,7 +373,30 @@ class TestDoctor:
         assert told["problem"] is None
         assert told["counts"] == {"enforced": 7, "annotation": 0, "refused": 0}
         assert {"name", "ok"} == json.loads(told["instance"]).keys()
-        assert {one["name"] for one in told["providers"]} >= {"openai/chat", "ollama/native"} or told["providers"]
+        fits = {one["name"].partition("/")[0]: one["fit"] for one in told["providers"]}
+        assert fits["openai"]["kind"] == "partly"
+        assert fits["openai"]["notes"] == ["maxLength at /properties/name is not enforced"]
+        assert fits["vllm"]["kind"] == "own engine"
+
+    @pytest.mark.parametrize(
+        ("changes", "kind", "note"),
+        [
+            ({}, "whole", None),
+            ({"additionalProperties": True}, "partly", "the object at (root) may have no further members"),
+            ({"required": []}, "partly", "/properties/a must be there, and may be null instead of absent"),
+            (None, "partly", "the value must be wrapped into an object"),
+            (True, "none", "at (root): any value may stand here"),
+        ],
+    )
+    def test_how_a_schema_fares_in_a_subset(self, changes, kind: str, note: str | None) -> None:
+        schema = changes if changes is True else {"type": "integer"}
+        if isinstance(changes, dict):
+            closed = {"type": "object", "required": ["a"], "additionalProperties": False}
+            schema = {**closed, "properties": {"a": schema}, **changes}
+        told = fit(schema, subset_for("openai"))
+        assert told["kind"] == kind
+        assert told["notes"] == ([note] if note else [])
+        assert told["source"].startswith("https://")
 
     def test_a_schema_that_is_refused(self) -> None:
         told = doctor.examine({"constraint": {"text": '{"allOf": [{"type": "string"}, {"type": "null"}]}'}})
@@ -393,6 +418,24 @@ class TestDoctor:
         told = doctor.judge({"constraint": CONSTRAINT, "output": output})
         assert not told["valid"]
         assert told["valid_in_any_order"]
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            '{"properties": 5}',
+            '{"properties": {"a": 7}, "required": 3}',
+            '{"$ref": 5}',
+            '{"$ref": "#/nowhere"}',
+            '{"enum": 3, "items": "x", "type": 9}',
+            '{"type": "object", "properties": {"answer": null}, "required": [null, 3]}',
+            '{"a":' * 400 + "1" + "}" * 400,
+            '{"not": ' * 300 + "true" + "}" * 300,
+        ],
+    )
+    def test_schemas_that_are_not_well_formed(self, text: str) -> None:
+        told = doctor.examine({"constraint": {"text": text}})
+        json.dumps(told)
+        assert told["instance"] or told["problem"]
 
     @pytest.mark.parametrize("text", ["", "{", "[1]", '"a"'])
     def test_no_schema(self, text: str) -> None:

@@ -7,6 +7,7 @@ from collections import Counter
 from typing import Any
 
 from grammask.cli.check import check_text
+from grammask.explorer.compatibility import compatibility
 from grammask.explorer.constraints import ConstraintSpec, byte_vocabulary
 from grammask.explorer.fields import fields, text, whole
 from grammask.explorer.findings import findings
@@ -26,7 +27,7 @@ def examine(request: Any) -> dict[str, Any]:
 
     Returns:
         ``problem`` if the schema cannot be enforced, ``entries`` per keyword with their ``counts``, ``findings``,
-        ``instance`` (None if refused) and ``providers``.
+        ``instance`` (None if refused) and ``providers`` (none if refused).
 
     Raises:
         Problem: the schema is not JSON.
@@ -58,7 +59,7 @@ def examine(request: Any) -> dict[str, Any]:
         "counts": {status: counts.get(status, 0) for status in ("enforced", "annotation", "refused")},
         "findings": [finding.as_json() for finding in findings(schema)],
         "instance": instance,
-        "providers": providers(),
+        "providers": compatibility(schema) if problem is None else [],
     }
 
 
@@ -122,31 +123,3 @@ def _valid_in_any_order(spec: ConstraintSpec, data: bytes) -> bool:
         return check_text(dataclasses.replace(spec, property_order="any").build(), data).valid
     except ValueError:
         return False
-
-
-def providers() -> list[dict[str, Any]]:
-    """What the APIs of the catalogue offer for structured output, each with the source of the fact."""
-    from grammask.providers import load_all
-
-    told = []
-    for provider in load_all():
-        for api in provider.apis.values():
-            features = {
-                name: {
-                    "status": api.features[name].status,
-                    "how": api.features[name].how,
-                    "source": None if api.features[name].source is None else str(api.features[name].source),
-                }
-                for name in ("json_schema", "strict", "json_object", "grammar", "regex", "choice")
-            }
-            told.append(
-                {
-                    "provider": provider.title,
-                    "api": api.title,
-                    "name": f"{provider.name}/{api.name}",
-                    "compiled": provider.compiled.isoformat(),
-                    "stale": provider.staleness(),
-                    "features": features,
-                }
-            )
-    return told

@@ -87,7 +87,7 @@ class Reasons:
         following = matcher.next_bytes()
         if not following:
             return "the end of the text"
-        words = self._json_words(matcher, text) if self._spec.is_json else None
+        words = self._json_words(matcher, text) if self._spec.is_json else _text_words(matcher, following)
         return words or expected_next(matcher)
 
     def _json_words(self, matcher: Matcher, text: bytes) -> str | None:
@@ -210,6 +210,15 @@ class Reasons:
             if missing and marks:
                 return f"{_or(marks)} (the object still needs {_and([json.dumps(n) for n in missing[:_FEW]])})"
         return _or(marks) if marks else expected_next(matcher)
+
+
+def _text_words(matcher: Matcher, following: bytes) -> str | None:
+    """Nearly every character may come: that, in place of a long list of ranges."""
+    missing = [byte for byte in range(0x20, 0x7F) if byte not in following]
+    if len(missing) > _FEW:
+        return None
+    but = f" but {describe_bytes(bytes(missing))}" if missing else ""
+    return f"any text{but}{' or the end of the text' if matcher.is_complete else ''}"
 
 
 def _constants(schema: dict[str, Any]) -> list[Any]:
