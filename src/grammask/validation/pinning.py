@@ -26,8 +26,9 @@ def pin(schema: Any, value: Any, problems: Iterable[Problem]) -> tuple[Any, list
     """
     found = list(problems)
     pinner = _Pinner(schema, {place for problem in found for place in problem.places}, _refused(found))
-    placed = [problem for problem in found if problem.path is not None]
-    pinner.options = {problem.path: problem.options for problem in placed if problem.path and problem.options}
+    for problem in found:
+        if problem.path is not None and problem.options:
+            pinner.options[problem.path] = problem.options
     narrowed = pinner.node(schema, value, ())
     # One reference to the root leads to the narrowed schema otherwise, so such a schema is left as it is.
     if pinner.refers_to_root:
