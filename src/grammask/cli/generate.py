@@ -113,7 +113,7 @@ def generate(
         StrategyName | None,
         typer.Option(
             "--strategy",
-            help="Write a free draft first, reason in a field before the answer, let thinking tags through, or vote.",
+            help="Search with a beam, write a free draft first, reason in a field, let thinking tags through, or vote.",
         ),
     ] = None,
     n: Annotated[

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 class StrategyName(str, Enum):
     """``--strategy``."""
 
+    BEAM = "beam"
     DRAFT = "draft"
     REASONING = "reasoning"
     THINKING = "thinking"
