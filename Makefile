@@ -27,7 +27,7 @@ CPP := $(shell find core -name '*.hpp' -o -name '*.h' -o -name '*.cpp' -o -name 
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: bench-server soak help run test test-browser maskbench fuzz vllm test-vllm test-sglang bench-vllm develop lint format sanitize docs bench publish import-time wheel clean distclean
+.PHONY: bench-server soak help run test test-browser maskbench fuzz vllm test-vllm test-sglang test-llama bench-vllm develop lint format sanitize docs bench publish import-time wheel clean distclean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
@@ -101,6 +101,16 @@ $(VLLM)/sglang: $(VLLM)/vllm
 test-sglang: vllm $(VLLM)/sglang $(STAMPS)/runtime  ## The grammar backend for SGLang against SGLang's base classes
 	GRAMMASK_VLLM_MODEL="$$($(BIN)/python -c 'from grammask.models.gguf import *; print(converted_folder(smollm2_file()))')" \
 		PYTHONPATH=$(VLLM)/sglang $(VLLM)/bin/python -m pytest tests/integrations/sglang $(PYTEST)
+
+# Two packages of the same llama.cpp, one build apart: bindings, and a library that older systems can load as well.
+$(STAMPS)/llama: $(STAMPS)/dev
+	$(PIP) --no-deps llama-cpp-py-sync==0.11548 xllamacpp==2026.10.11549
+	$(PIP) cffi
+	@touch $@
+
+test-llama: $(STAMPS)/llama $(MODULE) $(STAMPS)/model  ## llama.cpp as a model, and its server with exported grammars
+	GRAMMASK_LLAMA_LIBRARY="$$(echo $(abspath $(VENV))/lib/python*/site-packages/xllamacpp/xllamacpp.abi3.so)" \
+		$(BIN)/python -m pytest tests/integrations/test_llama_cpp.py tests/integrations/test_gbnf.py $(PYTEST)
 
 bench-vllm: vllm $(STAMPS)/runtime  ## grammask beside vLLM's own structured-output backends, in one run
 	$(VLLM)/bin/python -m benchmarks.vllm_backends \

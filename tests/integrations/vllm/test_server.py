@@ -88,7 +88,8 @@ def test_a_named_tool_is_called_with_valid_arguments(client: openai.OpenAI) -> N
     answer = client.chat.completions.create(
         model="smollm2",
         messages=[{"role": "user", "content": CASES[-1].prompt}],
-        tools=[WEATHER],
+        # Without strict, vLLM leaves the arguments to the model.
+        tools=[{"type": "function", "function": {**WEATHER["function"], "strict": True}}],
         tool_choice={"type": "function", "function": {"name": "get_weather"}},
         max_tokens=100,
         temperature=0,
@@ -119,3 +120,36 @@ def test_what_cannot_be_enforced_is_a_bad_request(client: openai.OpenAI, options
     with pytest.raises(openai.BadRequestError, match=message):
         ask(client, CASES[0], **options)
     CASES[4].check(ask(client, CASES[4], extra_body={"vllm_xargs": {"grammask": json.dumps(CASES[4].wire)}}))
+
+
+class TestFrameworks:
+    """Frameworks that speak to OpenAI's interface need no adapter: the server constrains their typed outputs."""
+
+    def test_langchain(self, client: openai.OpenAI) -> None:
+        langchain_openai = pytest.importorskip("langchain_openai")
+        chat = langchain_openai.ChatOpenAI(
+            model="smollm2", base_url=str(client.base_url), api_key="none", temperature=0, max_tokens=80
+        )
+        structured = chat.with_structured_output(
+            {"title": "Person", **PERSON}, method="json_schema", strict=True, include_raw=False
+        )
+        CASES[0].check(json.dumps(structured.invoke(CASES[0].prompt)))
+
+    def test_pydantic_ai(self, client: openai.OpenAI) -> None:
+        pytest.importorskip("pydantic_ai")
+        import pydantic
+        import pydantic_ai
+        from pydantic_ai.models.openai import OpenAIChatModel
+        from pydantic_ai.providers.openai import OpenAIProvider
+
+        class Person(pydantic.BaseModel):
+            name: str = pydantic.Field(min_length=1, max_length=20)
+            age: int = pydantic.Field(ge=0, le=120)
+
+        model = OpenAIChatModel("smollm2", provider=OpenAIProvider(base_url=str(client.base_url), api_key="none"))
+        agent = pydantic_ai.Agent(
+            model,
+            output_type=pydantic_ai.NativeOutput(Person),
+            model_settings={"temperature": 0, "max_tokens": 80},
+        )
+        assert isinstance(agent.run_sync(CASES[0].prompt).output, Person)
