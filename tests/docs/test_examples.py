@@ -63,7 +63,7 @@ def run_block(block: Block, names: dict[str, object]) -> None:
         names.update(test.globs)
         assert result.failed == 0, output.getvalue()
         return
-    code = compile("\n" * (block.line - 1) + block.code, str(block.page), "exec")
+    code = compile("\n" * (block.line - 1) + block.code, str(block.page), "exec", dont_inherit=True)
     with contextlib.redirect_stdout(io.StringIO()):
         exec(code, names)
 
