@@ -13,6 +13,7 @@ export function mount(inputs, main, info) {
   let freeEnding = null;
   let detail = null;
   let running = null;    // AbortController
+  let waiting = 0;       // steps that were asked for while one was running
   const undoStack = [];
 
   const note = el("div");
@@ -66,7 +67,7 @@ export function mount(inputs, main, info) {
     if (error.problem.field === "constraint") editor.show(error.problem);
     fill(note, problemBox(error.problem));
   }
-  function stop() { running?.abort(); running = null; draw(); }
+  function stop() { running?.abort(); running = null; waiting = 0; draw(); }
   function restart(keepUndo) {
     stop();
     if (keepUndo && state.path.length) undoStack.push([...state.path]);
@@ -76,11 +77,13 @@ export function mount(inputs, main, info) {
     draw();
   }
   async function advance(steps) {
+    if (running && steps === 1) { waiting += 1; return; }
     stop();
     if (ending?.end === "stop" && state.at === null) { toast("The output is complete. Undo, or pick another token to branch."); return; }
     if (state.at !== null) { state.path = state.path.slice(0, state.at + 1); chips = chips.slice(0, state.at + 1); state.at = null; ending = null; }
     if (steps > 1) undoStack.push([...state.path]);
     await generate(steps);
+    if (waiting) { waiting -= 1; await advance(1); return; }
     if (state.free && steps > 1 && ending?.end !== "cancelled") await runFree();
   }
   async function generate(steps) {
