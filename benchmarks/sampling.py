@@ -1,10 +1,13 @@
-"""Time of one decoding step's sampling, beside transformers' warpers, in one run.
+"""Time of one decoding step's sampling, beside transformers' warpers and, where it is installed, vLLM's sampler.
 
-    OMP_NUM_THREADS=1 python benchmarks/sampling.py [--vocabulary 128256] [--batch 1 16] [--steps 60] [--cpu-time]
+    OMP_NUM_THREADS=1 python -m benchmarks.sampling [--vocabulary 128256] [--batch 1 16] [--steps 60] [--cpu-time]
 
-Both sides get the same float32 logits in main memory and must return a token. grammask's step includes its report
+All sides get the same float32 logits in main memory and must return a token. grammask's step includes its report
 (nucleus, entropy, and the mask's mass where there is one); transformers' step is the processors that ``generate`` would
-build, softmax and multinomial, as in its sampling loop. Calls alternate, so that a busy machine slows both.
+build, softmax and multinomial, as in its sampling loop; vLLM's is its ``Sampler`` with its min-p processor, after
+xgrammar's kernel has applied the mask, as in its model runner (it has no typical sampling, and works on a copy of the
+logits, since it changes them). Calls alternate, so that a busy machine slows all. ``make bench-sampling`` runs it with
+all three.
 
 Two kinds of logits: ``peaked`` imitates a language model (a few candidates above a heavy tail: the entropy is about
 1.5 nats), ``flat`` is Gaussian noise with a nucleus of thousands, the worst case for selecting instead of sorting.
@@ -14,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import importlib.util
 import json
 import time
 from collections.abc import Callable
@@ -89,17 +93,80 @@ def transformers_step(
     return step
 
 
+def vllm_step(
+    sampling: Sampling, logits: NDArray[np.float32], prompts: NDArray[np.int64], allowed: NDArray[np.bool_] | None
+) -> Callable[[], Any] | None:
+    """One step as vLLM's model runner does it; None for settings that it does not have."""
+    from types import SimpleNamespace
+
+    import torch
+    from vllm import SamplingParams
+    from vllm.v1.sample.logits_processor import BatchUpdate, LogitsProcessors
+    from vllm.v1.sample.logits_processor.builtin import MinPLogitsProcessor
+    from vllm.v1.sample.metadata import SamplingMetadata
+    from vllm.v1.sample.sampler import Sampler as TheirSampler
+    from xgrammar import apply_token_bitmask_inplace
+
+    if sampling.typical_p:
+        return None
+    rows = len(logits)
+    config = SimpleNamespace(scheduler_config=SimpleNamespace(max_num_seqs=rows))
+    min_p = MinPLogitsProcessor(config, torch.device("cpu"), False)
+    params = SamplingParams(min_p=sampling.min_p or 0.0)
+    added = [(row, params, prompt, []) for row, prompt in enumerate(prompts.tolist())]
+    min_p.update_state(BatchUpdate(batch_size=rows, removed=[], added=added, moved=[]))
+
+    def each(value: float) -> torch.Tensor:
+        return torch.full((rows,), value)
+
+    state = SamplingMetadata(
+        temperature=each(sampling.temperature),
+        all_greedy=False,
+        all_random=True,
+        top_p=None if sampling.top_p is None else each(sampling.top_p),
+        top_k=None if sampling.top_k is None else torch.full((rows,), sampling.top_k),
+        generators={},
+        max_num_logprobs=None,
+        no_penalties=sampling.repetition_penalty == 1,
+        prompt_token_ids=torch.from_numpy(prompts),
+        frequency_penalties=each(0.0),
+        presence_penalties=each(0.0),
+        repetition_penalties=each(float(sampling.repetition_penalty)),
+        output_token_ids=[[] for _ in range(rows)],
+        allowed_token_ids_mask=None,
+        bad_words_token_ids={},
+        logitsprocs=LogitsProcessors([min_p]),
+    )
+    sampler = TheirSampler()
+    scores = torch.from_numpy(logits)
+    masks = packed(allowed)
+    words = None if masks is None else torch.from_numpy(masks)
+
+    def step() -> Any:
+        masked = scores.clone()
+        if words is not None:
+            apply_token_bitmask_inplace(masked, words)
+        return sampler(masked, state).sampled_token_ids.squeeze(1).tolist()
+
+    return step
+
+
+def packed(allowed: NDArray[np.bool_] | None) -> NDArray[np.int32] | None:
+    """Masks as rows of packed words."""
+    if allowed is None:
+        return None
+    padded = np.zeros((len(allowed), -(-allowed.shape[1] // 32) * 32), dtype=np.bool_)
+    padded[:, : allowed.shape[1]] = allowed
+    return np.packbits(padded, axis=1, bitorder="little").view(np.int32)
+
+
 def grammask_step(
     sampling: Sampling, logits: NDArray[np.float32], prompts: NDArray[np.int64], allowed: NDArray[np.bool_] | None
 ) -> Callable[[], Any]:
     """One step of grammask."""
     sampler = Sampler(sampling, logits.shape[1])
     states = [sampler.start(prompt, request=row) for row, prompt in enumerate(prompts.tolist())]
-    masks = None
-    if allowed is not None:
-        padded = np.zeros((len(allowed), -(-allowed.shape[1] // 32) * 32), dtype=np.bool_)
-        padded[:, : allowed.shape[1]] = allowed
-        masks = np.packbits(padded, axis=1, bitorder="little").view(np.int32)
+    masks = packed(allowed)
 
     def step() -> Any:
         return [token.token_id for token in sample_batch(logits, states, masks)]
@@ -132,9 +199,13 @@ def main() -> None:
     parser.add_argument("--cpu-time", action="store_true", help="processor time of the thread, for a busy machine")
     parser.add_argument("--json", type=Path, help="write all figures to this file")
     arguments = parser.parse_args()
+    others = {"transformers": transformers_step}
+    if importlib.util.find_spec("vllm") is not None:
+        others["vllm"] = vllm_step
     results = []
-    print("| logits | batch | settings | grammask p50 / p95 µs | transformers p50 / p95 µs | ratio of medians |")
-    print("| --- | --- | --- | --- | --- | --- |")
+    peers = "".join(f" {name} p50 / p95 µs | ratio of medians |" for name in others)
+    print(f"| logits | batch | settings | grammask p50 / p95 µs |{peers}")
+    print("|" + " --- |" * (4 + 2 * len(others)))
     for kind in ("peaked", "flat"):
         for rows in arguments.batch:
             generator = np.random.default_rng(rows)
@@ -144,17 +215,24 @@ def main() -> None:
                 sampling = Sampling(seed=0, **settings)
                 allowed = allowed_of(name, rows, arguments.vocabulary, generator)
                 steps = max(10, arguments.steps // (1 if rows == 1 else 4))
-                sides = {
-                    "grammask": grammask_step(sampling, logits, prompts, allowed),
-                    "transformers": transformers_step(sampling, logits, prompts, allowed),
-                }
+                sides = {"grammask": grammask_step(sampling, logits, prompts, allowed)}
+                for other, make in others.items():
+                    side = make(sampling, logits, prompts, allowed)
+                    if side is not None:
+                        sides[other] = side
                 times = measure(steps, sides, time.thread_time if arguments.cpu_time else time.perf_counter)
-                ours, theirs = (np.percentile(times[side], [50, 95]) for side in ("grammask", "transformers"))
-                cells = (kind, rows, name, "{:,.0f} / {:,.0f}".format(*ours), "{:,.0f} / {:,.0f}".format(*theirs))
-                print("| " + " | ".join(map(str, cells)) + f" | {theirs[0] / ours[0]:.1f} |", flush=True)
+                found = {side: np.percentile(times[side], [50, 95]) for side in sides}
+                cells = [kind, str(rows), name, "{:,.0f} / {:,.0f}".format(*found["grammask"])]
+                for other in others:
+                    if other in found:
+                        ratio = found[other][0] / found["grammask"][0]
+                        cells += ["{:,.0f} / {:,.0f}".format(*found[other]), f"{ratio:.1f}"]
+                    else:
+                        cells += ["–", "–"]
+                print("| " + " | ".join(cells) + " |", flush=True)
                 results.append(
                     {"logits": kind, "batch": rows, "settings": name, "vocabulary": arguments.vocabulary}
-                    | {side: {"p50": p[0], "p95": p[1]} for side, p in (("grammask", ours), ("transformers", theirs))}
+                    | {side: {"p50": p[0], "p95": p[1]} for side, p in found.items()}
                 )
     if arguments.json:
         arguments.json.write_text(json.dumps(results, indent=1))

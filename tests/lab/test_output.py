@@ -23,7 +23,7 @@ from support.models import indifferent_model
 def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     """Runs ``grammask lab`` on a toy model, in a folder of its own."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(grammask.models, "load_model", lambda name: indifferent_model())
+    monkeypatch.setattr(grammask.models, "load_model", lambda name, **place: indifferent_model())
     return lambda *arguments: CliRunner().invoke(app, ["lab", *arguments], env={"COLUMNS": "160"})
 
 

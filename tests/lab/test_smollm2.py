@@ -33,6 +33,7 @@ def test_batching_moves_logits_a_little(model: Model) -> None:
     rows = {difference.name: difference.largest for difference in result.differences}
     assert rows["nothing"] == 0
     assert all(largest < 1e-2 for largest in rows.values())
+    assert result.packed.largest == 0
 
 
 def test_the_fingerprint_names_what_matters(model: Model) -> None:

@@ -80,6 +80,12 @@ def lab(
     threads: Annotated[
         int | None, typer.Option("--threads", min=1, help="Threads that torch uses; by default all cores.")
     ] = None,
+    device: Annotated[
+        str | None, typer.Option("--device", help='Torch device, such as "cuda"; by default the processor.')
+    ] = None,
+    dtype: Annotated[
+        str | None, typer.Option("--dtype", help="Torch dtype; by default float32 on the processor.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json-output", help="Results as JSON lines on standard output.")] = False,
 ) -> None:
     """Measure sampling and determinism on a model: tables, plots and JSON."""
@@ -96,7 +102,7 @@ def lab(
         if against is not None and name != "versions":
             raise UsageError("--against goes with the experiment versions")
         earlier = None if against is None else _read(against)
-        loaded = _load(model, threads)
+        loaded = _load(model, threads, device, dtype)
         results = []
         for each in names:
             try:
@@ -118,11 +124,11 @@ def lab(
                 raise UsageError(f"cannot write to {out}: {error.strerror}") from error
 
 
-def _load(name: str, threads: int | None) -> Model:
+def _load(name: str, threads: int | None, device: str | None, dtype: str | None) -> Model:
     from grammask import models
 
     with diagnostics().status(f"loading {name}"):
-        model = models.load_model(name)
+        model = models.load_model(name, device=device, dtype=dtype)
     if threads is not None:
         import torch
 
