@@ -142,7 +142,8 @@ class Answer:
 
     def _schema_form(self, schema: Any, api: Api, subset: Subset) -> Form:
         rewritten = rewrite(schema, subset)
-        strict = api.features["strict"].status == "accepted"
+        # Strict mode is OpenAI's subset: a server that knows it refuses a schema that is sent as it is.
+        strict = api.features["strict"].status == "accepted" and subset.all_required
         notes = [f"at {pointer or '(root)'}: {keyword} is checked afterwards" for pointer, keyword in rewritten.dropped]
         notes += [f"at {pointer or '(root)'}: no further members are offered" for pointer in rewritten.narrowed]
         return Form(

@@ -49,8 +49,8 @@ class InvalidOutput(InvalidValue):
         last = attempts[-1]
         super().__init__(last.text, CheckError(*last.problems))
         self.attempts = tuple(attempts)
-        tries = "the answer does not" if len(attempts) == 1 else f"none of {len(attempts)} answers does"
-        self.args = (f"{tries} satisfy the constraint; the last one:\n{listing(last.problems)}",)
+        tries = "the answer does not satisfy" if len(attempts) == 1 else f"none of {len(attempts)} answers satisfies"
+        self.args = (f"{tries} the constraint; the last one:\n{listing(last.problems)}",)
 
 
 class HostedWarning(UserWarning):

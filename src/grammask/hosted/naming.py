@@ -48,8 +48,15 @@ _ENDPOINTS: Mapping[str, _Endpoint] = {
     "tgi": _Endpoint("tgi/chat", "http://localhost:8080/v1", None),
 }
 
-_OWNERS = {"llamacpp": "llama.cpp", "vllm": "vllm", "sglang": "sglang", "library": "ollama/openai"}
-"""What servers call themselves in the field ``owned_by`` of their list of models."""
+_OWNERS = {
+    "grammask": "vllm",
+    "library": "ollama/openai",
+    "llamacpp": "llama.cpp",
+    "sglang": "sglang",
+    "vllm": "vllm",
+}
+"""What servers call themselves in the field ``owned_by`` of their list of models, and the provider whose fields they
+take."""
 
 
 def openai_compatible(
