@@ -91,6 +91,15 @@ def test_nearly_any_text(vocabulary) -> None:
     assert at(ConstraintSpec("regex", r"[^<\n]{3}"), "", vocabulary).expected() == "any text but '<'"
 
 
+def test_bytes_that_begin_no_character(vocabulary) -> None:
+    reasons = at(ConstraintSpec("none"), "", vocabulary)
+    assert reasons.why_not(0xF8) == reasons.why_not(0x80) == "no character begins with this byte"
+    spec = ConstraintSpec("regex", "é")
+    matcher = spec.compile(vocabulary).matcher()
+    assert matcher.accept(0xC3)
+    assert "0xa9" in Reasons(spec, matcher, b"\xc3", vocabulary).why_not(0x80)
+
+
 def test_half_a_character(vocabulary) -> None:
     """A byte that begins a character which may stand here is allowed; one that cannot is told as what it is."""
     reasons = at(ConstraintSpec("regex", "[a-z]+"), "", vocabulary)

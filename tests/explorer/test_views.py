@@ -376,7 +376,7 @@ class TestDoctor:
         fits = {one["name"].partition("/")[0]: one["fit"] for one in told["providers"]}
         assert fits["openai"]["kind"] == "partly"
         assert fits["openai"]["notes"] == ["maxLength at /properties/name is not enforced"]
-        assert fits["vllm"]["kind"] == "own engine"
+        assert fits["vllm"]["kind"] == "as it is"
 
     @pytest.mark.parametrize(
         ("changes", "kind", "note"),

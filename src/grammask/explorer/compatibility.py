@@ -53,14 +53,14 @@ def fit(schema: Any, subset: Subset) -> dict[str, Any]:
     """How a schema fares in a subset.
 
     Returns:
-        ``kind``: "own engine" (the schema is sent as it is, and what comes of it is the server's affair), "whole" (all
+        ``kind``: "as it is" (the schema is sent as it is, and what comes of it is the server's affair), "whole" (all
         of it can be said), "partly" (some of it is left open or changes its shape) or "none"; ``notes`` in words; and
         the ``source`` of the subset.
     """
     from grammask.hosted.rewriting import Inexpressible, rewrite
 
     if subset.keywords is None:
-        return {"kind": "own engine", "notes": [], "source": subset.source}
+        return {"kind": "as it is", "notes": [], "source": subset.source}
     try:
         rewritten = rewrite(schema, subset)
     except Inexpressible as error:

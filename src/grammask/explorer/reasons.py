@@ -29,6 +29,9 @@ _TYPES = {
     "array": "an array",
 }
 
+_NEVER_FIRST = frozenset((*range(0x80, 0xC2), *range(0xF5, 0x100)))
+"""Bytes with which no character begins in UTF-8 (RFC 3629)."""
+
 _FEW = 6
 """So many alternatives are listed; more are only counted."""
 
@@ -63,6 +66,9 @@ class Reasons:
         if data is None:
             return self._why_not_special(token_id)
         fits = self._matcher.matched_prefix(data)
+        inside_character = any(0x80 <= byte < 0xC0 for byte in self._matcher.next_bytes())
+        if fits == 0 and data[0] in _NEVER_FIRST and not inside_character:
+            return "no character begins with this byte"
         if fits == 0:
             return f"{self.expected()} is expected here"
         after = self._matcher.copy()

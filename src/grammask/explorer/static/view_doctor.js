@@ -73,13 +73,13 @@ export function mount(inputs, main, info) {
   function pretty(text) { try { return JSON.stringify(JSON.parse(text), null, 2); } catch { return text; } }
   function drawProviders() {
     const cell = (feature) => el("td", { title: [feature.how, feature.source].filter(Boolean).join("\n") }, el(`span.badge${feature.status === "accepted" ? ".good" : feature.status === "unknown" ? "" : ".bad"}`, {}, feature.status === "accepted" ? "yes" : feature.status === "absent" ? "no" : feature.status), /subset/.test(feature.how) ? el("span.soft.small", {}, " subset") : null);
-    const kinds = { whole: ["good", "all of it"], partly: ["warn", "partly"], none: ["bad", "not at all"], "own engine": ["", "own engine"] };
+    const kinds = { whole: ["good", "all of it"], partly: ["warn", "partly"], none: ["bad", "not at all"], "as it is": ["", "sent as it is"] };
     const fitCell = (fit) => (fit ? el("td", { title: fit.source }, el(`span.badge${kinds[fit.kind][0] ? `.${kinds[fit.kind][0]}` : ""}`, {}, kinds[fit.kind][1]),
-      fit.notes.length ? el("details.small", {}, el("summary", {}, `${fit.notes.length} notes`), el("ul.plain", {}, fit.notes.map((note) => el("li", {}, note)))) : null) : el("td", {}, "–"));
+      fit.notes.length ? el("details.small", {}, el("summary", {}, fit.notes.length === 1 ? "1 note" : `${fit.notes.length} notes`), el("ul.plain", {}, fit.notes.map((note) => el("li", {}, note)))) : null) : el("td", {}, "–"));
     fill(cards.providers, el("details", { open: cards.providers.querySelector("details")?.open ?? false }, el("summary", {}, `This schema at ${shown.providers.length} APIs of providers`),
       el("p.soft.small", {}, "From the catalogue of documented facts, and the documented subsets of JSON Schema; hover a cell for the field and its source. What a provider leaves open, grammask checks afterwards on hosted models, and enforces when it runs the model itself."),
       el("div.scroll", { tabindex: "0", role: "group", "aria-label": "providers; scrolls" }, el("table", {}, el("thead", {}, el("tr", {}, ["API", "This schema", "JSON Schema", "strict", "JSON mode", "grammar", "regex", "facts of"].map((name) => el("th", { scope: "col" }, name)))),
-        el("tbody", {}, shown.providers.map((one) => el("tr", {}, el("td", {}, one.provider, el("span.soft.small", {}, ` ${one.api}`)), fitCell(one.fit), ["json_schema", "strict", "json_object", "grammar", "regex"].map((name) => cell(one.features[name])), el("td.small", {}, one.compiled, one.stale ? el("span.badge.warn", { title: one.stale }, "old") : null))))))));
+        el("tbody", {}, shown.providers.map((one) => el("tr", {}, el("td", {}, one.provider, el("span.soft.small", {}, ` ${one.api}`)), fitCell(one.fit), ["json_schema", "strict", "json_object", "grammar", "regex"].map((name) => cell(one.features[name])), el("td.small.number", {}, one.compiled, one.stale ? el("span.badge.warn", { title: one.stale }, "old") : null))))))));
   }
   function drawVerdict() {
     const heading = el("h2", {}, "Your output");
