@@ -130,12 +130,14 @@ def test_classification_scores_sequences(model: Model) -> None:
 
 
 def test_many_outputs_do_not_depend_on_their_company(model: Model, tmp_path: Path) -> None:
-    prompts = [chat(f"A word that begins with {letter}.") for letter in "abcd"]
-    options: dict[str, Any] = {"sampling": Sampling(temperature=1, seed=2), "max_tokens": 6}
+    rules = "Write words of everyday English, without capitals, digits or any other marks, one at a time. " * 4
+    prompts = [chat(f"{rules}A word that begins with {letter}.") for letter in "abcd"]
+    options: dict[str, Any] = {"sampling": Sampling(temperature=1, seed=2), "max_tokens": 4}
     together = model.generate_many(prompts, Regex("[a-z]{3,12}"), batch_size=4, **options)
     pairs = model.generate_many(prompts, Regex("[a-z]{3,12}"), batch_size=2, output=tmp_path / "words.jsonl", **options)
     assert [result.text for result in together] == [result.text for result in pairs]
     assert all(result.complete for result in together)
+    assert sorted(result.usage.cached_tokens for result in together) == [0, BLOCK, BLOCK, BLOCK]
     read = model.generate_many(prompts, Regex("[a-z]{3,12}"), output=tmp_path / "words.jsonl", **options)
     assert [result.text for result in read] == [result.text for result in pairs]
 

@@ -17,7 +17,6 @@ from support.models import byte_vocabulary
 class CountingSession(FunctionSession):
     """Tells how many tokens were read in which pass."""
 
-    can_be_cut = True
     reads: list[int] = []  # noqa: RUF012 - shared by all sessions on purpose
 
     def forward(self, token_ids: Sequence[int]) -> Any:

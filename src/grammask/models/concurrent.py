@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from grammask.models.base import Model, Prompt
 from grammask.models.batch import SequenceBatch, check_truncation, sequence_batch
+from grammask.models.prefix_cache import PrefixCache
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,6 +61,7 @@ class ConcurrentModel(Model):
         self._model = model
         batch = sequence_batch(model)
         self._invariant = batch.invariant
+        self._prefix_cache = None if model.prefix_cache is None else PrefixCache()
         self._worker = _Worker(batch, prompt_piece)
 
     @property
@@ -83,6 +85,11 @@ class ConcurrentModel(Model):
     @property
     def context_length(self) -> int | None:
         return self._model.context_length
+
+    @property
+    def prefix_cache(self) -> PrefixCache | None:
+        """Of its own, since sessions of the model behind it are others; None where that keeps none."""
+        return self._prefix_cache
 
     @property
     def has_chat_template(self) -> bool:

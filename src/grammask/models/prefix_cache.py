@@ -32,12 +32,15 @@ class PrefixCache:
 
     Attributes:
         hits, misses: prompts that found at least one block, and those that found none.
+        reading: held while a prompt is read into the cache, so that of several threads with the same prompt one reads
+            it, and the others find it.
     """
 
     def __init__(self, max_tokens: int = DEFAULT_MAX_TOKENS) -> None:
         self.max_tokens = max_tokens
         self.hits = 0
         self.misses = 0
+        self.reading = threading.Lock()
         self._entries: list[Any] = []
         self._lock = threading.Lock()
 
@@ -71,13 +74,9 @@ class PrefixCache:
         session.truncate(shared)
         return session
 
-    def put(self, session: Any, prompt_length: int) -> None:
-        """Keeps the whole blocks of a prompt. The session must not be used any more by the caller."""
-        length = _whole_blocks(min(prompt_length, session.length))
-        if not 0 < length <= self.max_tokens or not session.can_be_cut:
-            return
-        session.truncate(length)
-        tokens = session.tokens
+    def put(self, session: Any) -> None:
+        """Keeps a session that holds whole blocks. It must not be used any more by the caller."""
+        tokens, length = session.tokens, session.length
         with self._lock:
             if any(_common(entry.tokens, tokens) == length for entry in self._entries):
                 return
@@ -91,20 +90,17 @@ class PromptSession:
     """A session of which the prompt is read with the first forward pass, as much as possible from elsewhere.
 
     Args:
-        open_session: given the tokens of the first forward pass, a session that holds a proper beginning of them.
-        keep: what becomes of the session in the end.
+        open_session: given the tokens of the first forward pass, a session that holds a proper beginning of them, and
+            how many of its tokens did not have to be read.
+        owned: the session is closed in the end.
 
     Attributes:
-        cached_tokens: how many tokens ``open_session`` did not have to read.
+        cached_tokens: how many tokens did not have to be read.
     """
 
-    def __init__(
-        self,
-        open_session: Callable[[Sequence[int]], tuple[Session, int]],
-        keep: Callable[[Session], None] = lambda session: None,
-    ) -> None:
+    def __init__(self, open_session: Callable[[Sequence[int]], tuple[Session, int]], *, owned: bool = True) -> None:
         self._open = open_session
-        self._keep = keep
+        self._owned = owned
         self._session: Session | None = None
         self.cached_tokens = 0
 
@@ -116,13 +112,18 @@ class PromptSession:
 
         def open_session(token_ids: Sequence[int]) -> tuple[Session, int]:
             limit = _whole_blocks(min(prompt_length, len(token_ids) - 1))
-            session = cache.take(token_ids, limit) or new_session()
-            found = session.length
-            for start in range(found, limit, BLOCK):
-                session.forward(token_ids[start : start + BLOCK])
+            if limit == 0:
+                return new_session(), 0
+            with cache.reading:
+                session = cache.take(token_ids, limit) or new_session()
+                found = session.length
+                for start in range(found, limit, BLOCK):
+                    session.forward(token_ids[start : start + BLOCK])
+                if 0 < limit <= cache.max_tokens and found < limit:
+                    cache.put(session.fork())
             return session, found
 
-        return cls(open_session, lambda session: cache.put(session, prompt_length))
+        return cls(open_session)
 
     @classmethod
     def resumed(cls, session: Session) -> PromptSession:
@@ -132,7 +133,7 @@ class PromptSession:
             session.truncate(min(_common(session.tokens, token_ids), len(token_ids) - 1))
             return session, session.length
 
-        return cls(open_session)
+        return cls(open_session, owned=False)
 
     @property
     def length(self) -> int:
@@ -152,10 +153,11 @@ class PromptSession:
         return self._session
 
     def close(self) -> None:
-        """The output is written: the session goes back to where it came from."""
-        if self._session is not None:
-            self._keep(self._session)
-            self._session = None
+        """The output is written: frees what the session holds, if it is not the caller's."""
+        close = getattr(self._session, "close", None)
+        if self._owned and close is not None:
+            close()
+        self._session = None
 
 
 def _whole_blocks(length: int) -> int:
