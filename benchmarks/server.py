@@ -171,14 +171,14 @@ def commands(folder: Path, vllm: Path | None, port: int, threads: int) -> dict[s
         found[f"vLLM, {backend}"] = [
             *(str(vllm), "serve", str(folder), "--served-model-name", "m", "--port", str(port), "--dtype", "float32"),
             *("--max-model-len", "2048", "--max-num-seqs", "16", "--host", "127.0.0.1"),
-            *("--structured-outputs-config.backend", backend),
+            *("--structured-outputs-config.backend", backend, "--enforce-eager"),
         ]
     return found
 
 
 def run(command: list[str], label: str, port: int, threads: int, clients: list[int], requests: int) -> list[Row]:
     """Starts a server, measures it and ends it."""
-    environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "VLLM_CPU_KVCACHE_SPACE": "2"}
+    environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "VLLM_CPU_KVCACHE_SPACE": "2", "HF_HUB_OFFLINE": "1"}
     log = Path(f"build/bench/server-{label.replace(', ', '-').replace(' ', '-')}.log")
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as sink:
@@ -186,7 +186,7 @@ def run(command: list[str], label: str, port: int, threads: int, clients: list[i
     url = f"http://127.0.0.1:{port}"
     try:
         _wait(url, process, log)
-        asyncio.run(measure(url, "m", label, 2, 8))  # what is compiled and warmed up once
+        asyncio.run(measure(url, "m", label, 4, 4))  # what is compiled and warmed up once
         return [asyncio.run(measure(url, "m", label, count, requests)) for count in clients]
     finally:
         os.killpg(process.pid, signal.SIGTERM)

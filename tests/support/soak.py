@@ -28,7 +28,13 @@ SCHEMAS: list[Any] = [
         "required": ["name", "born"],
         "additionalProperties": False,
     },
-    {"anyOf": [{"type": "null"}, {"type": "string", "pattern": "^[a-c]{2,5}$"}, {"type": "number", "multipleOf": 0.5}]},
+    {
+        "anyOf": [
+            {"type": "null"},
+            {"type": "string", "pattern": "^[a-c]{2,5}$"},
+            {"type": "number", "minimum": -99, "maximum": 99, "multipleOf": 0.5},
+        ]
+    },
     {
         "type": "object",
         "properties": {"next": {"anyOf": [{"$ref": "#"}, {"type": "null"}]}, "n": {"type": "integer", "maximum": 9}},

@@ -32,7 +32,7 @@ ERRORS = {
     413: "The body is too large.",
     429: "The server is busy; Retry-After says when to try again.",
     500: "The output failed.",
-    503: "The server is shutting down.",
+    503: "The model does not run.",
     504: "The request took too long.",
 }
 

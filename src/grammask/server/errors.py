@@ -88,8 +88,8 @@ def timed_out(seconds: float) -> ApiError:
     )
 
 
-def shutting_down() -> ApiError:
-    """503."""
+def unavailable() -> ApiError:
+    """503: the model has stopped."""
     return ApiError(
-        503, "the server is shutting down", type="server_error", code="shutting_down", headers={"Retry-After": "5"}
+        503, "the model does not run (any more)", type="server_error", code="unavailable", headers={"Retry-After": "5"}
     )

@@ -15,7 +15,7 @@ from grammask.models import Model, system_fingerprint
 from grammask.models.batch import SequenceBatch, sequence_batch
 from grammask.sampling import Sampling, SamplingError
 from grammask.server.compiling import CompileCache
-from grammask.server.errors import ApiError, invalid, overloaded
+from grammask.server.errors import ApiError, invalid, overloaded, unavailable
 from grammask.server.metrics import Metrics
 from grammask.server.prompting import Prompter
 from grammask.server.scheduler import Ended, Event, Failed, Job, Piece, QueueFull, Scheduler
@@ -227,6 +227,8 @@ class Service:
         Raises:
             ApiError: the constraint cannot be enforced, or there is no room.
         """
+        if not self.scheduler.is_alive:
+            raise unavailable()
         compiled = await self.cache.get(plan.wanted)
         self.metrics.compile_cache_entries.set(len(self.cache))
         job = Job(
