@@ -80,6 +80,30 @@ def test_bytes_that_are_no_text(run: Callable[..., Any]) -> None:
     assert result.out.startswith("not valid at byte 1 (line 1, column 2): found '\\xff\\xfe', expected ")
 
 
+ORDERED = '{"type": "object", "properties": {"a": {"type": "integer"}, "b": {}}, "required": ["a"]}'
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ('{"b": 1, "a": 2}', "--property-order any accepts this text"),
+        ('{"b": 1, "a": "x"}', "--property-order any accepts up to byte 14"),
+        ('{"a": "x", "b": 1}', ""),
+    ],
+)
+def test_a_text_in_another_order_is_told_so(run: Callable[..., Any], text: str, hint: str) -> None:
+    result = run("check", "--schema", ORDERED, text)
+    assert result.code == 1
+    assert hint in result.out
+    assert ("hint:" in result.out) == bool(hint)
+    assert run("check", "--schema", ORDERED, "--property-order", "any", '{"b": 1, "a": 2}').code == 0
+
+
+def test_white_space_is_named_last(run: Callable[..., Any]) -> None:
+    result = run("check", "--schema", ORDERED, '{"a":"x"}')
+    assert result.out.rstrip().endswith("expected '-', '0' to '9' or white space")
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [

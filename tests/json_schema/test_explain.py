@@ -50,6 +50,16 @@ def test_drafts_and_options_decide() -> None:
     assert statuses({"format": "byte"}, format_assertion="all") == {"/format": "enforced"}
 
 
+def test_a_slip_of_the_pen_is_named() -> None:
+    schema = {"minlength": 1, "max_items": 2, "additionalproperties": False, "contentEncoding": "base64", "x-note": 1}
+    how = {entry.keyword: entry.how for entry in explain(schema)}
+    assert how["minlength"].endswith("did you mean minLength?")
+    assert how["max_items"].endswith("did you mean maxItems?")
+    assert how["additionalproperties"].endswith("did you mean additionalProperties?")
+    assert "not enforced" in how["contentEncoding"]
+    assert "did you mean" not in how["x-note"]
+
+
 def test_what_cannot_be_compiled_is_refused_in_its_place() -> None:
     found = statuses({"properties": {"a": {"pattern": "(a)\\1"}, "b": {"type": "string"}}})
     assert found["/properties/a/pattern"] == "refused"

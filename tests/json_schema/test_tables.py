@@ -87,6 +87,7 @@ VALUES: list[tuple[Any, list[Any], list[Any]]] = [
     ({"not": {"contains": {"const": 1}}}, [[], [2]], [[1], [2, 1], 5]),
     ({"type": "array", "uniqueItems": True}, [[], [1, "1", True, {"a": 1, "b": 2}]], [[1, 1.0], [{"a": 1}, {"a": 1}]]),
     ({"type": "array", "prefixItems": [{"const": 1}, True], "uniqueItems": True}, [[1, 2], [1]], [[1, 1], [2]]),
+    ({"type": "array", "uniqueItems": True, "not": {"uniqueItems": True, "minItems": 2}}, [[], [1]], [[1, 2], [1, 1]]),
     # combinators
     ({"oneOf": [{"minimum": 5}, {"maximum": 10}], "type": "number"}, [4, 11], [5, 7, 10]),
     ({"oneOf": [{"required": ["a"]}, {"required": ["b"]}], "type": "object"}, [{"a": 1}, {"b": 1}],

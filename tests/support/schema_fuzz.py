@@ -194,10 +194,10 @@ class Drawer:
                 lambda: {"contains": sub(), "minContains": random_.randrange(3)},
                 lambda: {"contains": sub(), "maxContains": random_.randrange(1, 3)},
                 lambda: {"unevaluatedProperties": sub()},
-                lambda: {"unevaluatedItems": sub()},
             ]
         if self._draft == CURRENT:
-            options.append(lambda: {"prefixItems": few()})
+            # In 2019-09 both validators take what contains matches for evaluated, which that draft does not say.
+            options += [lambda: {"prefixItems": few()}, lambda: {"unevaluatedItems": sub()}]
         if self._draft == DRAFT2019:
             options.append(lambda: {"items": few(), "additionalItems": sub()})
         return options
@@ -341,7 +341,7 @@ def _smaller(value: Any) -> Iterator[Any]:
             yield rest
             for part in _smaller(item):
                 yield {**value, key: part}
-            if isinstance(item, dict):
+            if isinstance(item, dict) and item:
                 yield {**value, key: {}}
     elif isinstance(value, list):
         for at, item in enumerate(value):

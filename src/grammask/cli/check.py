@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -54,25 +54,29 @@ class Verdict:
         place: of the first byte that cannot stand there, or of the end if the text only stops too early; None if valid.
         found: what stands there: the bytes from there on, empty at the end.
         expected: what could have stood there, in words.
+        hint: what to try, "" if there is nothing to say.
     """
 
     valid: bool
     place: Place | None = None
     found: bytes = b""
     expected: str = ""
+    hint: str = ""
 
     def __str__(self) -> str:
         if self.valid:
             return "valid"
         found = quote(self.found) if self.found else "the end of the text"
-        return f"not valid at {self.place}: found {found}, expected {self.expected}"
+        message = f"not valid at {self.place}: found {found}, expected {self.expected}"
+        return f"{message}\n  hint: {self.hint}" if self.hint else message
 
     def as_json(self) -> dict[str, Any]:
         """For programs."""
         if self.place is None:
             return {"valid": True}
         found = self.found.decode("utf-8", "backslashreplace")
-        return {"valid": False, **asdict(self.place), "found": found, "expected": self.expected}
+        hint = {"hint": self.hint} if self.hint else {}
+        return {"valid": False, **asdict(self.place), "found": found, "expected": self.expected, **hint}
 
 
 def check_text(constraint: Constraint, data: bytes) -> Verdict:
@@ -83,6 +87,22 @@ def check_text(constraint: Constraint, data: bytes) -> Verdict:
     if matched == len(data) and matcher.is_complete:
         return Verdict(True)
     return Verdict(False, Place.of(data, matched), data[matched:], expected_next(matcher))
+
+
+def check_with_hint(options: ConstraintOptions, data: bytes) -> Verdict:
+    """Judges a text; where the order of properties is what is wrong, the hint says so."""
+    verdict = check_text(options.require(), data)
+    in_order = options.property_order is PropertyOrder.SCHEMA and (options.schema or options.type_name)
+    if verdict.place is None or not in_order:
+        return verdict
+    other = check_text(replace(options, property_order=PropertyOrder.ANY).require(), data)
+    if other.place is None:
+        hint = "the properties are not in the schema's order; --property-order any accepts this text"
+    elif other.place.byte > verdict.place.byte:
+        hint = f"the properties are not in the schema's order; --property-order any accepts up to {other.place}"
+    else:
+        return verdict
+    return replace(verdict, hint=hint)
 
 
 def byte_matcher(constraint: Constraint) -> Matcher:
@@ -101,7 +121,12 @@ def expected_next(matcher: Matcher) -> str:
         return quote(forced)
     ends = ["the end of the text"] if matcher.is_complete else []
     following = matcher.next_bytes()
-    return " or ".join([*([describe_bytes(following)] if following else []), *ends])
+    blanks = bytes(byte for byte in following if byte in b"\t\n\r ")
+    others = bytes(byte for byte in following if byte not in b"\t\n\r ")
+    parts = [describe_bytes(others)] if others else []
+    if blanks:
+        parts.append("white space" if len(blanks) == 4 else describe_bytes(blanks))
+    return " or ".join([*parts, *ends])
 
 
 def check(
@@ -124,9 +149,9 @@ def check(
 ) -> None:
     """Tell whether a text is valid; if not, at which byte it goes wrong and what was expected there."""
     with errors_as_exit_codes():
-        constraint = ConstraintOptions(
+        options = ConstraintOptions(
             schema, type_name, regex, choice or [], grammar, any_json, property_order, whitespace
-        ).require()
-        verdict = check_text(constraint, text_argument(text, input_path, what="text"))
+        )
+        verdict = check_with_hint(options, text_argument(text, input_path, what="text"))
         typer.echo(json.dumps(verdict.as_json(), ensure_ascii=False) if as_json else str(verdict))
         raise typer.Exit(ExitCode.OK if verdict.valid else ExitCode.INVALID)

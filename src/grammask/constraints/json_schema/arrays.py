@@ -6,9 +6,9 @@ A cell is a conjunction of
 * bounds on the length,
 * "between n and m of the items from position p on satisfy F" (contains, minContains, maxContains),
 * clauses: "item p satisfies F" or "some item from p on satisfies F" or ... (what the negation of the first yields),
-* pairwise different items.
+* pairwise different items, or two items that are equal.
 
-All complements are of this kind, except that of pairwise different items.
+All complements are of this kind. Two equal items cannot be lowered, but mostly meet the condition that excludes them.
 """
 
 from __future__ import annotations
@@ -43,9 +43,14 @@ class Option(NamedTuple):
 
 
 class ArrayCell:
-    """See the module. ``evaluated`` is (items covered by annotations, None for all; values covered anywhere)."""
+    """See the module.
 
-    __slots__ = ("clauses", "counts", "evaluated", "high", "low", "prefix", "rest", "unique")
+    Attributes:
+        unique, repeats: the pointer of the ``uniqueItems`` that asks for different items, or for two equal ones.
+        evaluated: (items covered by annotations, None for all; values covered anywhere).
+    """
+
+    __slots__ = ("clauses", "counts", "evaluated", "high", "low", "prefix", "repeats", "rest", "unique")
 
     def __init__(
         self,
@@ -57,8 +62,10 @@ class ArrayCell:
         clauses: tuple[tuple[Option, ...], ...] = (),
         unique: str | None = None,
         evaluated: tuple[int | None, Formula] | None = None,
+        repeats: str | None = None,
     ) -> None:
         self.prefix = prefix
+        self.repeats = repeats
         self.rest = rest
         self.low = low
         self.high = high
@@ -78,10 +85,12 @@ class ArrayCell:
             self.clauses,
             self.unique,
             self.evaluated,
+            self.repeats,
         )
 
     def with_evaluated(self, evaluated: tuple[int | None, Formula] | None) -> ArrayCell:
-        return ArrayCell(self.prefix, self.rest, self.low, self.high, self.counts, self.clauses, self.unique, evaluated)
+        rest = (self.low, self.high, self.counts, self.clauses, self.unique)
+        return ArrayCell(self.prefix, self.rest, *rest, evaluated, self.repeats)
 
     def at(self, position: int) -> Formula:
         return self.prefix[position] if position < len(self.prefix) else self.rest
@@ -109,6 +118,8 @@ class ArrayAlgebra:
                 None if None in ends else max(end for end in ends if end is not None),
                 formulas.or_([a.evaluated[1], b.evaluated[1]]),
             )
+        if (a.unique and b.repeats) or (a.repeats and b.unique):
+            return None
         highs = [high for high in (a.high, b.high) if high is not None]
         return self.simplify(
             ArrayCell(
@@ -120,6 +131,7 @@ class ArrayAlgebra:
                 tuple(dict.fromkeys([*a.clauses, *b.clauses])),
                 a.unique or b.unique,
                 evaluated,
+                a.repeats or b.repeats,
             )
         )
 
@@ -194,15 +206,17 @@ class ArrayAlgebra:
             high = len(prefix)
         if high is not None and low > high:
             return None
+        if cell.repeats:
+            low = max(low, 2)
+            if high is not None and high < 2:
+                return None
         unique = cell.unique if high is None or high > 1 else None
-        return ArrayCell(tuple(prefix), rest, low, high, tuple(remaining), tuple(kept), unique, cell.evaluated)
+        return ArrayCell(
+            tuple(prefix), rest, low, high, tuple(remaining), tuple(kept), unique, cell.evaluated, cell.repeats
+        )
 
     def negate(self, cell: ArrayCell) -> list[ArrayCell]:
-        """Cells whose union is the complement (among arrays).
-
-        Raises:
-            UnsupportedConstraint: pairwise different items are negated.
-        """
+        """Cells whose union is the complement (among arrays)."""
         not_, true = self._formulas.not_, self._formulas.true
         cells = []
         clause = [Option(i, False, not_(formula)) for i, formula in enumerate(cell.prefix) if formula is not true]
@@ -232,11 +246,9 @@ class ArrayAlgebra:
                     prefix[option.position] = self._formulas.and_([prefix[option.position], not_(option.formula)])
             cells.append(ArrayCell(tuple(prefix), true, counts=tuple(counts)))
         if cell.unique is not None:
-            raise UnsupportedConstraint(
-                "an array that must repeat an item (uniqueItems is negated here, or excluded by oneOf)",
-                pointer=cell.unique,
-                hint="drop uniqueItems there, or write the alternatives so that they exclude each other",
-            )
+            cells.append(ArrayCell((), true, repeats=cell.unique))
+        if cell.repeats is not None:
+            cells.append(ArrayCell((), true, unique=cell.repeats))
         found = [self.simplify(option) for option in cells]
         return [option for option in found if option is not None]
 
@@ -273,11 +285,21 @@ class ArrayLayout(NamedTuple):
 
 
 def layout(cell: ArrayCell, formulas: Formulas, algebra: ArrayAlgebra) -> ArrayLayout | None:
-    """The layout of a cell; None when no array fits for a reason that shows without looking into items."""
+    """The layout of a cell; None when no array fits for a reason that shows without looking into items.
+
+    Raises:
+        UnsupportedConstraint: two items must be equal.
+    """
     simple = algebra.simplify(cell)
     if simple is None:
         return None
     cell = simple
+    if cell.repeats is not None:
+        raise UnsupportedConstraint(
+            "an array that must repeat an item (uniqueItems is negated here, or excluded by oneOf)",
+            pointer=cell.repeats,
+            hint="drop uniqueItems there, or write the alternatives so that they exclude each other",
+        )
     tests: list[tuple[Formula, bool]] = []  # (formula, both sides must be known)
     counts = []
     for count in cell.counts:

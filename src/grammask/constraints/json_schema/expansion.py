@@ -280,13 +280,12 @@ class Expander:
         test = child(node, active["if"], "/if")
         then = child(node, active["then"], "/then") if "then" in active else formulas.true
         otherwise = child(node, active["else"], "/else") if "else" in active else formulas.true
-        cases = self._or([formulas.and_([test, then]), formulas.and_([formulas.not_(test), otherwise])], "cases")
         own = _named({"properties": active.get("properties")})
         names = [name for name in _named(active["if"]) if name not in own]
-        if not names:
-            return [cases]
         # What the condition asks for has its place before what depends on it, also when the condition is not met.
-        return [self._made_local(node, {MENTIONED: names}, "/if"), cases]
+        asked = [self._made_local(node, {MENTIONED: names}, "/if")] if names else []
+        met = formulas.and_([*asked, test, then])
+        return [self._or([met, formulas.and_([*asked, formulas.not_(test), otherwise])], "cases")]
 
     def _or(self, branches: Sequence[Formula], kind: str) -> Formula:
         if self._annotations:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -84,6 +85,20 @@ _NEEDS = {
     "maxContains": ("contains",),
 }
 
+_DESCRIBES = {
+    "title": "describes only",
+    "description": "describes only",
+    "default": "describes only",
+    "examples": "describes only",
+    "deprecated": "describes only",
+    "readOnly": "describes only",
+    "writeOnly": "describes only",
+    "$comment": "describes only",
+    "contentEncoding": "says how to decode the string; what is inside is not enforced",
+    "contentMediaType": "says what the string holds; what is inside is not enforced",
+    "contentSchema": "describes the decoded string; what is inside is not enforced",
+}
+
 _STRUCTURE = frozenset({"$schema", "$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$vocabulary"})
 
 
@@ -133,7 +148,7 @@ def _entry(
         return Entry(pointer, keyword, "annotation", "names the schema or its dialect")
     if keyword not in dialect.keywords:
         known = any(keyword in other for other in (dialects.DEFAULT.keywords, dialects.DRAFT2019.keywords))
-        return Entry(pointer, keyword, "annotation", f"no keyword of {dialect.name}" if known else "describes only")
+        return Entry(pointer, keyword, "annotation", f"no keyword of {dialect.name}" if known else _unknown(keyword))
     if keyword == "format":
         name = schema[keyword]
         if not format_assertion:
@@ -152,6 +167,17 @@ def _entry(
     if keyword == "additionalItems" and not isinstance(schema.get("items"), list):
         return Entry(pointer, keyword, "annotation", "means nothing unless items is a list")
     return Entry(pointer, keyword, "enforced", _HOW.get(keyword, "enforced"))
+
+
+def _unknown(keyword: str) -> str:
+    """What to say of a keyword that no draft asserts: a slip of the pen would otherwise go unnoticed."""
+    if keyword in _DESCRIBES:
+        return _DESCRIBES[keyword]
+    candidates = [name for name in (dialects.DEFAULT.keywords | dialects.DRAFT2019.keywords) if len(name) > 3]
+    close = difflib.get_close_matches(keyword, sorted(candidates), n=1, cutoff=0.8)
+    spelled = {name.lower(): name for name in candidates}
+    similar = spelled.get(keyword.lower().replace("_", "").replace("-", "")) or (close[0] if close else None)
+    return f"describes only; did you mean {similar}?" if similar else "describes only"
 
 
 def _problem(constraint: JsonSchema) -> ConstraintError | None:

@@ -128,6 +128,8 @@ class Reader:
                 found = same
             else:
                 found = Formula("atom", node, (), self._types(node))
+                if not active.keys().isdisjoint(("const", "enum")):
+                    found = self._constants_first(node, found)
             if len(self._nodes) > MAX_FORMULAS:
                 raise ConstraintTooLarge(f"more than {MAX_FORMULAS} subschemas", pointer=node.pointer)
             self._nodes[key] = found
@@ -145,6 +147,13 @@ class Reader:
             if texts is not None:
                 return self.formulas.values(frozenset([("s", text) for text in texts]))
         return None
+
+    def _constants_first(self, node: Node, atom: Formula) -> Formula:
+        """The formula of a node that lists constants among other things: objects are written as they are listed."""
+        listed = self._values(node)
+        if listed is None or not any(value[0] == "o" and len(value[1]) > 1 for value in listed):
+            return atom
+        return self.formulas.and_([self.formulas.values(listed), atom])
 
     def _same(self, node: Node) -> Formula | None:
         """The formula of a schema with the same text, if one was read before in the same resource."""
