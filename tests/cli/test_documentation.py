@@ -17,7 +17,12 @@ def options() -> set[str]:
     found = {"--help"}
     group = typer.main.get_command(app)
     for command in group.commands.values():  # type: ignore[attr-defined]
-        found.update(name for parameter in command.params for name in parameter.opts if name.startswith("-"))
+        found.update(
+            name
+            for parameter in command.params
+            for name in (*parameter.opts, *parameter.secondary_opts)
+            if name.startswith("-")
+        )
     return found
 
 
