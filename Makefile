@@ -159,6 +159,10 @@ soak: $(STAMPS)/dev $(MODULE) $(STAMPS)/model  ## Five minutes of sixteen client
 bench-server: $(STAMPS)/dev $(MODULE) $(STAMPS)/model $(VLLM)/vllm  ## The server beside vLLM's, with xgrammar and llguidance
 	$(BIN)/python -m benchmarks.server --vllm $(VLLM)/bin/vllm --json build/bench/server.json $(BENCH)
 
+.PHONY: fuzz-grammars
+fuzz-grammars: $(STAMPS)/dev $(MODULE)  ## Random grammars over random tokens against their definition (SECONDS=600)
+	PYTHONPATH=tests $(BIN)/python -m support.grammar_checks --seconds $(or $(SECONDS),600)
+
 publish: $(STAMPS)/peers  ## Put what `make bench` measured into docs/benchmarks.md
 	$(BIN)/python -m benchmarks.publish build/bench
 	$(BIN)/python -m benchmarks.proof

@@ -3,8 +3,9 @@
     python -m benchmarks.regex_grammar [--tokenizer llama3_1] [--engines grammask,llguidance,...] [--json FILE]
 
 ``regex_grammar.json`` holds the constraints with outputs that they take and refuse. The regular expressions keep to
-what all engines read alike (no classes whose meaning differs); the grammars are in llama.cpp's notation, which
-llguidance gets translated beforehand by its own converter and outlines-core does not take.
+what all engines read alike (no classes whose meaning differs); the grammars, among them those of examples/grammars,
+are in llama.cpp's notation, which llguidance gets translated beforehand by its own converter and outlines-core does not
+take.
 """
 
 from __future__ import annotations
@@ -26,12 +27,15 @@ from benchmarks.maskbench.summary import case_records, summarize
 from benchmarks.tokenizer import loaded_tokenizer
 
 CASES = Path(__file__).with_suffix(".json")
+EXAMPLES = Path(__file__).parents[1] / "examples" / "grammars"
 
 
 def constraint_cases(path: Path = CASES) -> list[Case]:
-    """The cases: objects of ``id``, ``regex`` or ``gbnf``, and lists of ``valid`` and ``invalid`` outputs."""
+    """The cases: objects of ``id``, ``regex``, ``gbnf`` or ``example`` (a file), ``valid`` and ``invalid`` texts."""
     cases = []
     for record in json.loads(path.read_text("utf-8")):
+        if "example" in record:
+            record["gbnf"] = (EXAMPLES / record["example"]).read_text("utf-8")
         (kind,) = {"regex", "gbnf"} & record.keys()
         outputs = [Instance(valid, text) for valid in (True, False) for text in record["valid" if valid else "invalid"]]
         cases.append(Case(f"{kind}: {record['id']}", kind, record[kind], tuple(outputs)))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import partial
+from typing import NoReturn
 
 from llguidance import LLMatcher, LLTokenizer
 from llguidance.gbnf_to_lark import gbnf_to_lark
@@ -41,7 +42,10 @@ class LLGuidanceEngine(Engine[LLMatcher]):
 
     def compiler(self, kind: str, source: str) -> Callable[[], LLMatcher]:
         if kind == "gbnf":
-            return partial(self._lark, gbnf_to_lark(source))
+            try:
+                return partial(self._lark, gbnf_to_lark(source))
+            except Exception as error:  # of a class that the converter keeps to itself: it does not know all escapes
+                return partial(refuse, Refused(type(error).__name__, str(error)))
         return super().compiler(kind, source)
 
     def _lark(self, text: str) -> LLMatcher:
@@ -56,6 +60,10 @@ class LLGuidanceEngine(Engine[LLMatcher]):
             compiled.compute_ff_tokens,
             compiled.get_error,
         )
+
+
+def refuse(refusal: Refused) -> NoReturn:
+    raise refusal
 
 
 def kind_of(message: str) -> str:
