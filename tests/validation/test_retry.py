@@ -166,3 +166,21 @@ def test_a_prompt_that_is_text_goes_on() -> None:
     )
     assert isinstance(model.prompts[1], str)
     assert "not that one" in model.prompts[1]
+
+
+def test_a_hosted_model_gets_the_narrower_schema() -> None:
+    pytest.importorskip("openai")
+    from grammask.hosted import openai_compatible
+    from support.scripted_server import ScriptedServer, openai_answer
+
+    with ScriptedServer() as server:
+        server.script(openai_answer(text(count=5)), openai_answer(text(count=9)))
+        model = openai_compatible(f"{server.url}/v1", "m", provider="openai", api_key="k")
+        result = generate_valid(model, "go", Order, field("count", lambda count: count != 5, "must not be 5"))
+    assert result.value == Order("Ada", "12-345", 9)
+    assert result.usage.model_calls == 2
+    sent = server.asked[1].body["response_format"]["json_schema"]["schema"]
+    members = sent["properties"]
+    assert members["name"]["enum"] == ["Ada"]
+    assert members["order_id"]["enum"] == ["12-345"]
+    assert "must not be 5" in server.asked[1].body["messages"][-1]["content"]
