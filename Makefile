@@ -27,7 +27,7 @@ CPP := $(shell find core -name '*.hpp' -o -name '*.h' -o -name '*.cpp' -o -name 
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: bench-server soak help run test test-browser maskbench fuzz vllm test-vllm test-sglang test-llama bench-vllm develop lint format sanitize docs bench publish import-time wheel clean distclean
+.PHONY: bench-sampling bench-server soak help run test test-browser maskbench fuzz vllm test-vllm test-sglang test-llama bench-vllm develop lint format sanitize docs bench publish import-time wheel clean distclean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
@@ -157,7 +157,10 @@ soak: $(STAMPS)/dev $(MODULE) $(STAMPS)/model  ## Five minutes of sixteen client
 		$(BIN)/python -m pytest tests/server/test_soak.py -s --timeout 3600 $(PYTEST)
 
 bench-server: $(STAMPS)/dev $(MODULE) $(STAMPS)/model $(VLLM)/vllm  ## The server beside vLLM's, with xgrammar and llguidance
-	$(BIN)/python -m benchmarks.server --vllm $(VLLM)/bin/vllm --json build/bench/server.json $(BENCH)
+	$(BIN)/python -m benchmarks.server --vllm $(VLLM)/bin/python --json build/bench/server.json $(BENCH)
+
+bench-sampling: vllm $(STAMPS)/runtime  ## The sampler beside transformers' and vLLM's, in one run
+	OMP_NUM_THREADS=1 $(VLLM)/bin/python -m benchmarks.sampling --cpu-time $(BENCH)
 
 .PHONY: fuzz-grammars
 fuzz-grammars: $(STAMPS)/dev $(MODULE)  ## Random grammars over random tokens against their definition (SECONDS=600)
