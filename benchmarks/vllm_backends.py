@@ -65,6 +65,7 @@ def cold_schema(number: int, fields: int = 12) -> dict[str, Any]:
 def measure(backend: str, model: str) -> dict[str, Any]:
     """What one backend does, in this process."""
     from vllm import LLM, SamplingParams
+    from vllm.exceptions import VLLMValidationError
     from vllm.sampling_params import StructuredOutputsParams
 
     from support.engine_cases import CASES
@@ -106,7 +107,7 @@ def measure(backend: str, model: str) -> dict[str, Any]:
         try:
             engine.generate([case.prompt], params(*case.vllm, tokens=1), use_tqdm=False)
             accepted.append(case)
-        except ValueError as error:
+        except (ValueError, VLLMValidationError) as error:
             refused[case.name] = str(error).splitlines()[0][:200]
     outputs = engine.generate(
         [case.prompt for case in accepted],

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.batch_runner import EchoRunner, echo_runner
 
-from grammask.batch import Job
+from grammask.batch import Job, run_local
 from grammask.batch.ray_engine import run_ray
 from grammask.batch.shards import read_shard
+from support.batch_runner import EchoRunner, echo_runner
 
 ray = pytest.importorskip("ray", reason="Ray is not installed")
 
@@ -22,17 +22,13 @@ JOB = Job(constraint={"regex": ".*"}, shard_size=3, id_column="key")
 
 @pytest.fixture(scope="module", autouse=True)
 def cluster() -> Iterator[None]:
-    """Workers import the runners of tests/support."""
-    folders = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
-    ray.init(
-        num_cpus=2,
-        include_dashboard=False,
-        log_to_driver=False,
-        object_store_memory=100 << 20,
-        runtime_env={"env_vars": {"PYTHONPATH": folders}},
-    )
-    yield
-    ray.shutdown()
+    """A cluster in processes of this machine, which import the runners of tests/support."""
+    with pytest.MonkeyPatch.context() as patch:
+        folders = [str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
+        patch.setenv("PYTHONPATH", os.pathsep.join(folders))
+        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=100 << 20)
+        yield
+        ray.shutdown()
 
 
 def write_input(path: Path, count: int) -> Path:
@@ -70,14 +66,12 @@ def test_a_killed_worker_loses_and_doubles_nothing(tmp_path: Path) -> None:
 
 def test_it_goes_on_where_it_stopped(tmp_path: Path) -> None:
     source = write_input(tmp_path / "in.jsonl", 8)
-    run_ray(JOB, [source], tmp_path / "out", runner=echo_runner)
+    run_local(JOB, [source], tmp_path / "out", runner=echo_runner)
     kept = tmp_path / "out" / "part-000000.jsonl"
     kept_at = kept.stat().st_mtime_ns
     (tmp_path / "out" / "part-000001.jsonl").unlink()
     seen: list[tuple[int, int]] = []
-    summary = run_ray(
-        JOB, [source], tmp_path / "out", runner=echo_runner, progress=lambda *counts: seen.append(counts)
-    )
+    summary = run_ray(JOB, [source], tmp_path / "out", runner=echo_runner, progress=lambda *counts: seen.append(counts))
     assert summary.records == 8
     assert seen == [(8, 5)]
     assert kept.stat().st_mtime_ns == kept_at

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from grammask.engine.errors import ConstraintError
+from grammask.engine.vocabulary import VocabularyError
 from grammask.integrations.compiling import Compilations
 from grammask.integrations.vllm.parameters import KEY, description_of, vocabulary_of_engine
 from grammask.integrations.wire import canonical, constraint_from_wire
@@ -41,7 +42,7 @@ class Admission:
             raise VLLMValidationError(f"{KEY} in extra_args would be ignored: {reason}")
         try:
             self._compilations.start(canonical(description), lambda: constraint_from_wire(description)).result()
-        except ConstraintError as error:
+        except (ConstraintError, VocabularyError) as error:
             raise VLLMValidationError(f"{KEY}: {error}") from error
 
     def _why_ignored(self) -> str | None:
