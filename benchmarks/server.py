@@ -1,6 +1,6 @@
 """Throughput and latency of servers with OpenAI's interface: grammask's own, and vLLM's with its own backends.
 
-    python -m benchmarks.server --vllm .venv-vllm/bin/vllm --json build/bench/server.json
+    python -m benchmarks.server --vllm .venv-vllm/bin/python --json build/bench/server.json
 
 Servers run one after the other, on the same model, prompts and schemas, each with the same number of clients. Every
 answer is streamed; of each count the time to its first token, the time to its end, its tokens, and whether it is valid.
@@ -12,7 +12,6 @@ import argparse
 import asyncio
 import json
 import os
-import signal
 import socket
 import statistics
 import subprocess
@@ -169,8 +168,9 @@ def commands(folder: Path, vllm: Path | None, port: int, threads: int) -> dict[s
     }
     for backend in ("xgrammar", "guidance") if vllm is not None else ():
         found[f"vLLM, {backend}"] = [
-            *(str(vllm), "serve", str(folder), "--served-model-name", "m", "--port", str(port), "--dtype", "float32"),
-            *("--max-model-len", "2048", "--max-num-seqs", "16", "--host", "127.0.0.1"),
+            *(str(vllm), "-m", "vllm.entrypoints.openai.api_server", "--model", str(folder)),
+            *("--served-model-name", "m", "--port", str(port), "--dtype", "float32"),
+            *("--max-model-len", "1024", "--max-num-seqs", "16", "--host", "127.0.0.1"),
             *("--structured-outputs-config.backend", backend, "--enforce-eager"),
         ]
     return found
@@ -182,18 +182,18 @@ def run(command: list[str], label: str, port: int, threads: int, clients: list[i
     log = Path(f"build/bench/server-{label.replace(', ', '-').replace(' ', '-')}.log")
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as sink:
-        process = subprocess.Popen(command, stdout=sink, stderr=sink, env=environment, start_new_session=True)
+        process = subprocess.Popen(command, stdout=sink, stderr=sink, env=environment)
     url = f"http://127.0.0.1:{port}"
     try:
         _wait(url, process, log)
         asyncio.run(measure(url, "m", label, 4, 4))  # what is compiled and warmed up once
         return [asyncio.run(measure(url, "m", label, count, requests)) for count in clients]
     finally:
-        os.killpg(process.pid, signal.SIGTERM)
+        process.terminate()
         try:
             process.wait(30)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
+            process.kill()
             process.wait()
 
 
@@ -228,7 +228,7 @@ def table(rows: list[Row]) -> str:
 def main() -> None:
     """The command."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--vllm", type=Path, help="vLLM's command; without it only grammask is measured")
+    parser.add_argument("--vllm", type=Path, help="the Python that has vLLM; without it only grammask is measured")
     parser.add_argument("--clients", default="1,4,16", help="how many at a time, with commas between")
     parser.add_argument("--requests", type=int, default=48)
     parser.add_argument("--threads", type=int, default=2)
