@@ -92,6 +92,18 @@ def test_ten_thousand_properties(acceptor: Any) -> None:
     assert not compiled.value({"p0": 1})
 
 
+def test_documents_of_megabytes(acceptor: Any) -> None:
+    shared = {f"d{i}": {"type": "object", "properties": {"name": {"const": f"{i}" * 50}}} for i in range(20_000)}
+    text = json.dumps(
+        {"$defs": shared, "anyOf": [{"$ref": f"#/$defs/d{i}"} for i in (1, 19_999)], "required": ["name"]}
+    )
+    assert len(text) > 5_000_000
+    compiled = acceptor(text)
+    assert compiled.value({"name": "1" * 50})
+    assert compiled.value({"name": "19999" * 50})
+    assert not compiled.value({"name": "2" * 50})
+
+
 def test_counts_of_a_million(acceptor: Any) -> None:
     compiled = acceptor({"type": "array", "items": {"type": "integer"}, "minItems": 10**6, "maxItems": 10**6})
     assert not compiled.value([1] * 100)
