@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 from collections.abc import Callable
@@ -274,3 +275,23 @@ def test_the_client_retries(scripted: ScriptedServer, make: Make, say: Say) -> N
     scripted.script(Answer({"error": {"message": "busy", "code": 503}}, status=503), say("there"))
     assert make(scripted, max_retries=2).generate("Hi").text == "there"
     assert len(scripted.asked) == 2
+
+
+def test_strategies_are_those_of_local_models(scripted: ScriptedServer) -> None:
+    """Many outputs, votes, samples and drafts are built on single outputs."""
+
+    def answer(asked: Any) -> Answer:
+        text = '{"value": 7}' if "response_format" in asked.body else "Three and four are seven."
+        return openai_stream(text[:5], text[5:]) if asked.body.get("stream") else openai_answer(text)
+
+    scripted.script(answer)
+    model = openai_for(scripted)
+    random = Sampling(temperature=0.7, top_p=0.9)
+    assert [result.value for result in model.generate_many(["a", "b", "c"], int)] == [7, 7, 7]
+    vote = model.generate("a", int, strategy="vote", n=3, sampling=random)
+    assert (vote.value, len(vote.samples)) == (7, 3)
+    assert len(model.generate("a", int, n=2, sampling=random).samples) == 2
+    draft = model.generate("What is 3 + 4?", int, strategy="draft")
+    assert (draft.value, draft.reasoning) == (7, "Three and four are seven.")
+    assert "Three and four are seven." in str(scripted.asked[-1].body["messages"])
+    assert asyncio.run(model.agenerate("a", int)).value == 7
