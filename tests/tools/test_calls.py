@@ -186,6 +186,7 @@ def test_free_texts_may_order_members_as_they_like() -> None:
 @pytest.mark.parametrize(
     ("tools", "options", "message"),
     [
+        ([PING], {"format": "hermes", "whitespace": 2}, "whitespace of tool calls is one of"),
         ([PING], {"format": "hermse"}, "no format of tool calls named 'hermse'"),
         ([PING, PING], {}, "two tools are named 'ping'"),
         ([], {}, "there are no tools"),

@@ -65,6 +65,7 @@ class ArgumentsSchema(JsonSchema):
         if isinstance(notation, KeywordArguments):
             options["escapes"] = "short"  # the escapes that mean the same in JSON and in Python
         super().__init__(schema, whitespace=whitespace, **options)
+        self._blanks: Whitespace = whitespace
         self.notation = notation
         self._kinds: dict[str, int] | None = None
 
@@ -94,7 +95,7 @@ class ArgumentsSchema(JsonSchema):
             algebra,
             keys,
             languages,
-            punctuation(self.whitespace, builder),
+            punctuation(self._blanks, builder),
             ordered=self.property_order == "schema",
             policy=f"{'python' if kind is _KeywordLowering else 'json'}/{self.whitespace}/{self.escapes}",
         )

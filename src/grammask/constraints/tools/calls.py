@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from grammask.constraints.base import Constraint
 from grammask.constraints.json_schema import JsonSchema
+from grammask.constraints.json_schema.whitespace import POLICIES
 from grammask.constraints.special_token import vocabulary_of
 from grammask.constraints.tools.arguments import ArgumentsSchema
 from grammask.constraints.tools.format import KeywordArguments, Parameters, ToolFormat, walk
@@ -37,7 +38,7 @@ class ToolCalls(Constraint):
         whitespace, options: as for ``JsonSchema`` (property_order, format_assertion, ...).
 
     Raises:
-        ConstraintSyntaxError: a malformed tool, an unknown format or choice.
+        ConstraintSyntaxError: a malformed tool, an unknown format, choice or policy for blanks.
     """
 
     def __init__(
@@ -64,6 +65,10 @@ class ToolCalls(Constraint):
             raise ConstraintSyntaxError(
                 f'choice is "auto", "required", "none" or the name of a tool, not {choice!r}',
                 hint=f"the tools are {', '.join(names)}",
+            )
+        if whitespace not in POLICIES:
+            raise ConstraintSyntaxError(
+                f"the whitespace of tool calls is one of {', '.join(POLICIES)}, not {whitespace!r}"
             )
         self.choice = choice
         most = None if parallel is True else int(parallel) or 1
