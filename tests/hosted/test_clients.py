@@ -295,3 +295,10 @@ def test_strategies_are_those_of_local_models(scripted: ScriptedServer) -> None:
     assert (draft.value, draft.reasoning) == (7, "Three and four are seven.")
     assert "Three and four are seven." in str(scripted.asked[-1].body["messages"])
     assert asyncio.run(model.agenerate("a", int)).value == 7
+
+
+def test_an_answer_that_is_nested_too_deeply_is_refused(scripted: ScriptedServer) -> None:
+    depth = 900
+    scripted.script(openai_answer('{"id": ' + "[" * depth + "]" * depth + "}"))
+    with pytest.raises(InvalidOutput):
+        openai_for(scripted, attempts=1).generate("One.", JsonSchema(RECORD))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import pytest
@@ -42,6 +43,27 @@ def test_what_models_write(text: str, value: Any, repaired: bool) -> None:
 @pytest.mark.parametrize("text", ["", "I cannot do that.", "```\n```", "{", "[[["])
 def test_no_json(text: str) -> None:
     with pytest.raises(NoJson):
+        find_json(text)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 100_000,
+        "{" * 5000,
+        '"' * 10_000,
+        "```" * 5000,
+        '{"a":' * 3000,
+        "\x00",
+        "[1," * 20_000,
+        '{"a" ' * 15,
+        "[}" * 4000,
+    ],
+    ids=lambda text: repr(text[:8]),
+)
+def test_hostile_answers_end_soon(text: str) -> None:
+    with contextlib.suppress(NoJson):
         find_json(text)
 
 

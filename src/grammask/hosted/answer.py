@@ -188,8 +188,11 @@ class Answer:
             found, repaired = find_json(text)
         except NoJson as error:
             return Judgement(text, problems=(Problem(str(error)),))
-        value = form.rewritten.restore(found) if form.rewritten is not None else found
-        problems = self._json.find(value)
+        try:
+            value = form.rewritten.restore(found) if form.rewritten is not None else found
+            problems = self._json.find(value)
+        except RecursionError:
+            return Judgement(text, problems=(Problem("the JSON value is nested too deeply"),))
         if problems:
             return Judgement(text, value, problems=tuple(problems), repaired=repaired)
         unchanged = value is found and not repaired and _is_json(text)

@@ -16,6 +16,11 @@ from grammask.validation.json_problems import read_json
 _FENCE = re.compile(r"```[A-Za-z0-9_+-]*[ \t]*\n?(.*?)```", re.DOTALL)
 _THOUGHTS = re.compile(r"\A\s*<(think|thinking|reasoning)>.*?</\1>", re.DOTALL)
 _START = re.compile(r"[\[{]")
+_MAX_STARTS = 64
+"""Brackets and braces inside a text that are tried as the beginning of a value."""
+_MAX_REPAIRED = 100_000
+_MAX_DEPTH = 100
+"""Characters and levels of a text that is worth repairing; a model that writes more has lost its way."""
 
 
 class NoJson(ValueError):
@@ -55,10 +60,10 @@ def _longest_value(text: str) -> str | None:
     best = ""
     position = 0
     decoder = json.JSONDecoder()
-    while True:
+    for _ in range(_MAX_STARTS):
         start = _START.search(text, position)
         if start is None:
-            return best or None
+            break
         try:
             _, end = decoder.raw_decode(text, start.start())
             candidate = text[start.start() : end]
@@ -68,12 +73,27 @@ def _longest_value(text: str) -> str | None:
             continue
         best = max(best, candidate, key=len)
         position = end
+    return best or None
 
 
 def _repaired(text: str) -> Any:
+    if len(text) > _MAX_REPAIRED or _depth(text) > _MAX_DEPTH:
+        return None
     json_repair = needed("json_repair", "hosted")
     try:
         value = json_repair.loads(text)
         return None if value in ("", [], {}) else read_json(json.dumps(value, allow_nan=False))
     except (ValueError, RecursionError):
         return None
+
+
+def _depth(text: str) -> int:
+    """How many brackets and braces are open at once at most, quoted ones counted as well."""
+    deepest = depth = 0
+    for character in text:
+        if character in "[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif character in "]}":
+            depth = max(0, depth - 1)
+    return deepest
