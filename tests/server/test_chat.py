@@ -397,6 +397,13 @@ def test_a_structured_answer_is_never_cut(server: Served) -> None:
     assert f"takes {shortest} tokens" in refused.json()["error"]["message"]
 
 
+def test_a_server_that_cuts() -> None:
+    with served(random_model(), whitespace="compact", never_cut=False) as server:
+        choice = server.chat(guided_json=PERSON, max_tokens=3).json()["choices"][0]
+        assert choice["finish_reason"] == "length"
+        assert '{"name":"'.startswith(choice["message"]["content"][:9])
+
+
 def test_too_long_for_the_model() -> None:
     with served(WritingModel("some text", context_length=64)) as server:
         answer = server.chat("x" * 100)

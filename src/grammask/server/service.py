@@ -240,7 +240,7 @@ class Service:
             plan.max_tokens,
             plan.client,
             time.monotonic() + self.settings.request_timeout,
-            never_cut=plan.wanted.structured,
+            never_cut=plan.wanted.structured and self.settings.never_cut,
             marks=plan.marks,
         )
         generation = Generation(plan, job, self)

@@ -88,6 +88,9 @@ class ServerSettings(HttpSettings):
     max_prompt_tokens: int | None = Field(None, ge=1, description="Longest prompt; the model's context bounds it, too.")
     max_output_tokens: int = Field(4096, ge=1, description="Most tokens of one output that a request may ask for.")
     default_max_tokens: int = Field(1024, ge=1, description="Where a request sets no limit.")
+    never_cut: bool = Field(
+        True, description="Structured outputs are completed within their limit; false cuts them there, as others do."
+    )
     prefill_chunk: int = Field(256, ge=16, description="Prompt tokens read between two steps of the others.")
     cache_bytes: int = Field(256 * 1024 * 1024, ge=1 << 20, description="States and masks that constraints share.")
 
