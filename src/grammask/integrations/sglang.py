@@ -1,8 +1,6 @@
-"""grammask as SGLang's grammar backend, through SGLang's registry.
+"""grammask as SGLang's grammar backend, through SGLang's registry and its entry point for plug-ins.
 
-    from grammask.integrations.sglang import register
-    register()                       # before the engine is made
-    sglang.Engine(model_path=..., grammar_backend="grammask")
+    python -m sglang.launch_server --model-path org/model --grammar-backend grammask
 
 Written against SGLang 0.5.23. Its classes are tested here; its engine needs an accelerator and is not.
 """
@@ -168,13 +166,19 @@ class GrammaskBackend(BaseGrammarBackend):  # type: ignore[misc]  # SGLang is no
             return InvalidGrammarObject(str(error))
 
 
-def register(whitespace: Whitespace = "flexible") -> None:
-    """Makes ``--grammar-backend grammask`` known to SGLang in this process."""
+def register() -> None:
+    """Makes the backend known in this process. SGLang calls it in each of its processes (entry point
+    ``sglang.srt.plugins``), possibly several times."""
+    from sglang.srt.arg_groups import choices
 
-    def make(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_ids: Iterable[int] | None = None) -> Any:
-        return GrammaskBackend(tokenizer, vocab_size, eos_token_ids, whitespace)
+    register_grammar_backend(NAME, _make)
+    if NAME not in choices.GRAMMAR_BACKEND_CHOICES:
+        choices.add_grammar_backend_choices([NAME])
 
-    register_grammar_backend(NAME, make)
+
+def _make(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_ids: Iterable[int] | None = None) -> Any:
+    compact = bool(getattr(server_args, "constrained_json_disable_any_whitespace", False))
+    return GrammaskBackend(tokenizer, vocab_size, eos_token_ids, "compact" if compact else "flexible")
 
 
 def _fill(rows: list[tuple[int, Follower]], vocab_mask: Any) -> None:

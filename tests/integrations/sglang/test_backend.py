@@ -7,6 +7,8 @@ import json
 import os
 import random
 from concurrent.futures import Future
+from importlib.metadata import entry_points
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -33,9 +35,19 @@ def tokenizer() -> Any:
 
 @pytest.fixture(scope="module")
 def backend(tokenizer: Any) -> Any:
-    integration.register(whitespace="compact")
-    # A few columns of padding, as engines have them.
-    return base.GRAMMAR_BACKEND_REGISTRY["grammask"](None, tokenizer, 49152, {tokenizer.eos_token_id})
+    integration.register()
+    arguments = SimpleNamespace(constrained_json_disable_any_whitespace=True)
+    return base.GRAMMAR_BACKEND_REGISTRY["grammask"](arguments, tokenizer, 49152, {tokenizer.eos_token_id})
+
+
+def test_sglang_finds_the_plugin() -> None:
+    from sglang.srt.arg_groups.choices import GRAMMAR_BACKEND_CHOICES
+
+    found = [point for point in entry_points(group="sglang.srt.plugins") if point.name == "grammask"]
+    assert found
+    for _ in range(2):
+        found[0].load()()
+    assert GRAMMAR_BACKEND_CHOICES.count("grammask") == 1
 
 
 KEYS = {"json_schema": "json", "regex": "regex", "gbnf": "ebnf", "lark": "ebnf"}
