@@ -13,7 +13,8 @@ export function mount(inputs, main, info) {
   let freeEnding = null;
   let detail = null;
   let running = null;    // AbortController
-  let waiting = 0;       // steps that were asked for while one was running
+  let stepping = false;  // single steps are under way
+  let waiting = 0;       // further ones that were asked for meanwhile
   const undoStack = [];
 
   const note = el("div");
@@ -77,13 +78,16 @@ export function mount(inputs, main, info) {
     draw();
   }
   async function advance(steps) {
-    if (running && steps === 1) { waiting += 1; return; }
+    if (stepping && steps === 1) { waiting += 1; return; }
     stop();
     if (ending?.end === "stop" && state.at === null) { toast("The output is complete. Undo, or pick another token to branch."); return; }
     if (state.at !== null) { state.path = state.path.slice(0, state.at + 1); chips = chips.slice(0, state.at + 1); state.at = null; ending = null; }
     if (steps > 1) undoStack.push([...state.path]);
+    stepping = steps === 1;
     await generate(steps);
-    if (waiting) { waiting -= 1; await advance(1); return; }
+    while (waiting > 0 && ending?.end !== "stop") { waiting -= 1; await generate(1); }
+    stepping = false;
+    waiting = 0;
     if (state.free && steps > 1 && ending?.end !== "cancelled") await runFree();
   }
   async function generate(steps) {
