@@ -23,12 +23,16 @@ JOB = Job(constraint={"regex": ".*"}, shard_size=3, id_column="key")
 @pytest.fixture(scope="module", autouse=True)
 def cluster() -> Iterator[None]:
     """A cluster in processes of this machine, which import the runners of tests/support."""
-    with pytest.MonkeyPatch.context() as patch:
-        folders = [str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
-        patch.setenv("PYTHONPATH", os.pathsep.join(folders))
-        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=100 << 20)
-        yield
-        ray.shutdown()
+    folders = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    ray.init(
+        num_cpus=2,
+        include_dashboard=False,
+        log_to_driver=False,
+        object_store_memory=100 << 20,
+        runtime_env={"env_vars": {"PYTHONPATH": folders}},
+    )
+    yield
+    ray.shutdown()
 
 
 def write_input(path: Path, count: int) -> Path:
