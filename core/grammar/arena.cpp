@@ -170,6 +170,47 @@ bool Arena::open_ended(ExprId root) {
   return open_ended_[root] = result;
 }
 
+uint32_t Arena::remoteness(ExprId root) {
+  const auto known = remoteness_.find(root);
+  if (known != remoteness_.end()) return known->second;
+  constexpr size_t kMostStates = 3000;
+  std::vector<ExprId> states{root};
+  std::unordered_map<ExprId, size_t> index{{root, 0}};
+  std::vector<std::vector<size_t>> before(1);
+  for (size_t at = 0; at < states.size() && states.size() <= kMostStates; ++at) {
+    for (const ExprId e : state(states[at]).next) {
+      if (e == ExprPool::kEmptyId) continue;
+      const auto [it, fresh] = index.try_emplace(e, states.size());
+      if (fresh) {
+        states.push_back(e);
+        before.emplace_back();
+      }
+      if (before[it->second].empty() || before[it->second].back() != at) before[it->second].push_back(at);
+    }
+  }
+  if (states.size() > kMostStates) return remoteness_[root] = kFar;
+  // Backwards from the states that are words, all of them at distance 0.
+  std::vector<uint32_t> distance(states.size(), kFar);
+  std::vector<size_t> reached;
+  for (size_t i = 0; i < states.size(); ++i) {
+    if (!pool_.nullable(states[i])) continue;
+    distance[i] = 0;
+    reached.push_back(i);
+  }
+  uint32_t most = 0;
+  for (size_t at = 0; at < reached.size(); ++at) {
+    most = distance[reached[at]];
+    for (const size_t b : before[reached[at]]) {
+      if (distance[b] != kFar) continue;
+      distance[b] = most + 1;
+      reached.push_back(b);
+    }
+  }
+  // What can be reached from a state of root is no farther than what can be reached from root.
+  for (const ExprId e : states) remoteness_.emplace(e, most);
+  return most;
+}
+
 ExprId Arena::unless_repeated(ExprId key, std::string_view text, ExprId e) {
   const Expr& n = pool_.node(key);
   if (!frames_[n.a]->repeats(n.b, text)) return e;
@@ -557,6 +598,8 @@ void Arena::build_general(ExprId e, State& s) {
   }
   for (size_t b = 0; b < 256; ++b) {
     if (alive_class[classes.of[b]]) s.start.add(static_cast<uint8_t>(b));
+    const uint32_t action = s.action[classes.of[b]];
+    if (action == (e << 2 | static_cast<uint32_t>(Act::kNext))) s.loops.add(static_cast<uint8_t>(b));
   }
   if (!any_next && !s.nullable && s.letters.size() == 1 && s.tokens.empty()) s.only_letter = 0;
   s.class_of = intern_classes(classes.of);
@@ -571,13 +614,14 @@ CountedText* Arena::counted_text(const Vocabulary& vocabulary, ExprId unit, Expr
   return it->second.get();
 }
 
-const OpenText& Arena::open_text(const Vocabulary& vocabulary, ExprId unit) {
-  auto& made = open_texts_[unit];
-  if (!made) {
-    made = std::make_unique<OpenText>(*this, vocabulary, unit);
-    mask_bytes_ += made->memory_bytes();
+const OpenText* Arena::open_text(const Vocabulary& vocabulary, ExprId unit) {
+  constexpr uint32_t kWorthATable = 4;
+  OpenTextSlot& slot = open_texts_[unit];
+  if (!slot.made && ++slot.asked >= kWorthATable) {
+    slot.made = std::make_unique<OpenText>(*this, vocabulary, unit);
+    mask_bytes_ += slot.made->memory_bytes();
   }
-  return *made;
+  return slot.made.get();
 }
 
 LocalMask* Arena::keep(std::unique_ptr<LocalMask> mask) {

@@ -57,8 +57,9 @@ struct State {
   std::vector<Letter> letters;
   std::vector<SpecialToken> tokens;
   ByteSet start;                 // bytes that do anything other than return
+  ByteSet loops;                 // bytes that lead back to this state and do nothing else
   int32_t only_letter = -1;      // the letter, when calling it is the only thing this state can do
-  std::atomic<LocalMask*> mask{nullptr};
+  std::atomic<const LocalMask*> mask{nullptr};
 
   Act act(uint8_t b) const { return static_cast<Act>(action[class_of[b]] & 3); }
   uint32_t argument(uint8_t b) const { return action[class_of[b]] >> 2; }
@@ -99,6 +100,9 @@ class Arena final : public FrameExpander {
   // Whether no finite set of words can make a prefix of e dead: what may follow a prefix is endless, or holds a call,
   // unless the prefix is a word itself. A key of such a language may begin although earlier keys are unknown.
   bool open_ended(ExprId e);
+  // How far, in bytes, any state of a letter-free expression is from a word at most; kFar if that is not known.
+  uint32_t remoteness(ExprId e);
+  static constexpr uint32_t kFar = 0xffffffffu;
   // What the owners of this arena keep across constraints, by name.
   ExprId* memo(const std::string& key) {
     const auto it = memo_.find(key);
@@ -130,7 +134,8 @@ class Arena final : public FrameExpander {
   uint32_t state_count() const { return static_cast<uint32_t>(states_.size()); }
   // The table of unit{...} rest, null if it is not of that kind; kept for all counts and constraints.
   CountedText* counted_text(const Vocabulary& vocabulary, ExprId unit, ExprId rest);
-  const OpenText& open_text(const Vocabulary& vocabulary, ExprId unit);
+  // Null until a unit has been asked for a few times: a table costs as much as several masks by walking.
+  const OpenText* open_text(const Vocabulary& vocabulary, ExprId unit);
   LocalMask* keep(std::unique_ptr<LocalMask> mask);
   size_t mask_bytes() const { return mask_bytes_; }
 
@@ -163,8 +168,13 @@ class Arena final : public FrameExpander {
   std::unordered_map<std::string, ExprId> character_classes_;
   std::unordered_map<std::string, ExprId> memo_;
   std::unordered_map<ExprId, bool> open_ended_;
+  std::unordered_map<ExprId, uint32_t> remoteness_;
   std::unordered_map<uint64_t, std::unique_ptr<CountedText>> counted_texts_;
-  std::unordered_map<ExprId, std::unique_ptr<OpenText>> open_texts_;
+  struct OpenTextSlot {
+    uint32_t asked = 0;
+    std::unique_ptr<OpenText> made;
+  };
+  std::unordered_map<ExprId, OpenTextSlot> open_texts_;
   std::vector<std::unique_ptr<LocalMask>> masks_;
   std::vector<const uint8_t*> set_classes_;  // by byte set: 1 inside, 0 outside
   std::unique_ptr<ShortestWords> shortest_words_;

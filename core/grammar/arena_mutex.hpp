@@ -7,7 +7,9 @@ namespace grammask {
 // A recursive mutex that tells its host before a thread has to wait.
 //
 // An interpreter with a global lock (CPython) must let go of it while one of its threads waits here: the thread that
-// holds the mutex may need the interpreter to go on, and all other threads should not stand still meanwhile.
+// holds the mutex may need the interpreter to go on, and all other threads should not stand still meanwhile. Every lock
+// that a thread may wait for with the interpreter in its hands must be of this kind: enter() waits for the interpreter with
+// the mutex held, which is safe only if whoever has the interpreter never waits for a mutex.
 class ArenaMutex {
  public:
   // leave() runs before a wait and returns what enter() gets after it.

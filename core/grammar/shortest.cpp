@@ -19,7 +19,7 @@ Length times(Length n, Length a) {
 
 // Nesting of unions, calls and rules that is followed; words nested deeper count as not found.
 constexpr int kMostDepth = 1500;
-constexpr size_t kMostSearched = 200'000;
+constexpr size_t kMostSearched = 50'000;
 constexpr Length kLongest = ShortestWords::kSymbol << 20;
 
 }  // namespace
@@ -64,7 +64,11 @@ Length ShortestWords::length(ExprId e) {
 // Follows a chain to its end without recursion: objects and arrays are long chains of frames.
 Length ShortestWords::measure(ExprId e) {
   if (depth_ > kMostDepth) return kNever;
-  ++depth_;
+  struct Deeper {
+    int& depth;
+    explicit Deeper(int& d) : depth(++d) {}
+    ~Deeper() { --depth; }
+  } deeper(depth_);
   std::vector<std::pair<ExprId, Length>> trail;  // expressions and the length before them
   Length before = 0;
   while (before != kNever) {
@@ -92,7 +96,6 @@ Length ShortestWords::measure(ExprId e) {
     }
   }
   for (const auto& [x, start] : trail) lengths_[x] = before == kNever ? kNever : before - start;
-  --depth_;
   return before;
 }
 
@@ -191,6 +194,7 @@ Length ShortestWords::search(ExprId root, std::vector<Step>* path) {
     const auto [length, e] = queue.top();
     queue.pop();
     if (length != came.at(e).length) continue;
+    if (came.size() % 64 == 0) pool_.check_deadline();
     if (pool_.nullable(e)) {
       if (path) {
         for (ExprId x = e; x != root; x = came.at(x).from) path->push_back(came.at(x));

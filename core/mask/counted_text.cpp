@@ -57,8 +57,7 @@ CountedText::CountedText(Arena& arena, const Vocabulary& vocabulary, ExprId unit
       const ExprId next = s.next[s.class_of[trie.byte[x]]];
       if (!entry.state && after.start.has(trie.byte[x])) may_close = true;
       if (next == ExprPool::kEmptyId) continue;
-      for (uint32_t k = trie.token_begin[x]; k < trie.token_begin[x + 1]; ++k)
-        inside.push_back({units, trie.tokens[k]});
+      for (const uint32_t id : trie.own(x)) inside.push_back({units, id});
       if (trie.child_count[x] == 0) continue;
       const bool complete = next == ExprPool::kEpsilonId;
       queue.push_back({x, units, complete ? nullptr : &arena.state(next)});
@@ -68,14 +67,14 @@ CountedText::CountedText(Arena& arena, const Vocabulary& vocabulary, ExprId unit
     returns.clear();
     walker.walk(
         trie, {&rest_thread, 1},
-        [&](uint32_t x) {
-          for (uint32_t k = trie.token_begin[x]; k < trie.token_begin[x + 1]; ++k) {
-            closing_.push_back({entry.units, trie.tokens[k]});
-          }
+        [&](std::span<const uint32_t> tokens) {
+          for (const uint32_t id : tokens) closing_.push_back({entry.units, id});
         },
         {&returns, nullptr, {}}, entry.node);
     for (const uint32_t x : returns) leaving_.push_back({entry.units, x});
   }
+  by_node_ = leaving_;
+  std::sort(by_node_.begin(), by_node_.end(), [](const Counted& a, const Counted& b) { return a.value < b.value; });
   for (const Counted& c : leaving_) most_leaving_ = std::max(most_leaving_, c.units);
   std::stable_sort(inside.begin(), inside.end(), [](const Counted& a, const Counted& b) { return a.units < b.units; });
   auto words = std::make_shared<std::vector<uint32_t>>(vocabulary.words(), 0u);
@@ -110,8 +109,14 @@ std::unique_ptr<LocalMask> CountedText::mask(uint32_t low, uint32_t high) {
   return mask;
 }
 
+uint32_t CountedText::units_before_leaving(uint32_t node) const {
+  const auto it = std::lower_bound(by_node_.begin(), by_node_.end(), node,
+                                   [](const Counted& c, uint32_t x) { return c.value < x; });
+  return it != by_node_.end() && it->value == node ? it->units : most_units() + 1;
+}
+
 size_t CountedText::memory_bytes() const {
-  size_t n = (closing_.capacity() + leaving_.capacity()) * sizeof(Counted);
+  size_t n = (closing_.capacity() + leaving_.capacity() + by_node_.capacity()) * sizeof(Counted);
   for (size_t i = 0; i < up_to_.size(); ++i) {
     if (i == 0 || up_to_[i] != up_to_[i - 1]) n += up_to_[i]->size() * 4;
   }

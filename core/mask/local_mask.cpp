@@ -4,6 +4,7 @@
 #include <bit>
 #include <unordered_set>
 
+#include "mask/bounded_text.hpp"
 #include "mask/counted_text.hpp"
 #include "mask/open_text.hpp"
 #include "mask/walk.hpp"
@@ -63,8 +64,8 @@ struct Making {
       : arena(a), vocabulary(v), expr(e), words(w), stepper(a), walker(stepper) {}
 
   void add_token(uint32_t id) { words[id / 32] |= 1u << (id % 32); }
-  void add_tokens(const Trie& trie, uint32_t x) {
-    for (uint32_t k = trie.token_begin[x]; k < trie.token_begin[x + 1]; ++k) add_token(trie.tokens[k]);
+  void add_tokens(std::span<const uint32_t> tokens) {
+    for (const uint32_t id : tokens) add_token(id);
   }
   // Tokens that hold a whole key and the start of another: read each with its text.
   void add_readable_below(const Trie& trie, const std::vector<uint32_t>& nodes) {
@@ -143,7 +144,7 @@ void Making::add_call(const Letter& l) {
   if (after.expr == ExprPool::kEpsilonId) return;
   const RemainderTrie& remainders = body.leaving->remainders(vocabulary.trie());
   std::vector<uint32_t> returned, vague;
-  walker.walk(remainders.trie, {&after, 1}, [&](uint32_t x) { add_tokens(remainders.trie, x); },
+  walker.walk(remainders.trie, {&after, 1}, [&](std::span<const uint32_t> tokens) { add_tokens(tokens); },
               {&returned, &vague, {}});
   add_readable_below(remainders.trie, vague);
   for (const uint32_t x : returned) {
@@ -174,7 +175,8 @@ bool Making::add_words() {
   }
   std::vector<uint32_t> ends;
   if (machine->ends(range)) ends.push_back(0);
-  walk_words(trie, *machine, range, [&](uint32_t x) { add_tokens(trie, x); }, [&](uint32_t x) { ends.push_back(x); });
+  walk_words(
+      trie, *machine, range, [&](uint32_t x) { add_tokens(trie.own(x)); }, [&](uint32_t x) { ends.push_back(x); });
   const Thread after{rest, Stack::kBottom};
   const bool may_return = arena.state(rest).nullable;
   std::vector<uint32_t> vague;
@@ -182,7 +184,8 @@ bool Making::add_words() {
     if (trie.child_count[x] == 0) continue;
     if (may_return && x != 0) returns.push_back(x);
     if (rest == ExprPool::kEpsilonId) continue;
-    walker.walk(trie, {&after, 1}, [&](uint32_t y) { add_tokens(trie, y); }, {&returns, &vague, {}}, x);
+    walker.walk(
+        trie, {&after, 1}, [&](std::span<const uint32_t> tokens) { add_tokens(tokens); }, {&returns, &vague, {}}, x);
   }
   add_readable_below(trie, vague);
   return true;
@@ -200,7 +203,8 @@ std::unique_ptr<LocalMask> by_walk(Arena& arena, const Vocabulary& vocabulary, E
     std::vector<uint32_t> vague, walked;
     const ByteSet called = making.add_calls(state);
     const Thread start{e, Stack::kBottom};
-    making.walker.walk(trie, {&start, 1}, [&](uint32_t x) { making.add_tokens(trie, x); }, {&walked, &vague, called});
+    making.walker.walk(trie, {&start, 1}, [&](std::span<const uint32_t> tokens) { making.add_tokens(tokens); },
+                       {&walked, &vague, called});
     making.add_readable_below(trie, vague);
     returns.insert(returns.end(), walked.begin(), walked.end());
   }
@@ -238,9 +242,7 @@ std::unique_ptr<LocalMask> by_difference(Arena& arena, const Vocabulary& vocabul
   std::vector<uint32_t> gained_returns;
   Stepper stepper(arena);
   Walker walker(stepper);
-  const auto gain = [&](uint32_t x) {
-    gained.insert(trie.tokens.begin() + trie.token_begin[x], trie.tokens.begin() + trie.token_begin[x + 1]);
-  };
+  const auto gain = [&](std::span<const uint32_t> tokens) { gained.insert(tokens.begin(), tokens.end()); };
   struct Entry {
     uint32_t node;
     const State* mine;
@@ -263,13 +265,13 @@ std::unique_ptr<LocalMask> by_difference(Arena& arena, const Vocabulary& vocabul
           const uint32_t y = below.back();
           below.pop_back();
           no_return.insert(y);
-          for (uint32_t k = trie.token_begin[y]; k < trie.token_begin[y + 1]; ++k) lost.insert(trie.tokens[k]);
+          lost.insert(trie.own(y).begin(), trie.own(y).end());
           for (uint32_t c = trie.first_child[y]; c < trie.first_child[y] + trie.child_count[y]; ++c) below.push_back(c);
         }
         continue;
       }
       if (w == ExprPool::kEmptyId) {
-        gain(x);
+        gain(trie.own(x));
         if (trie.child_count[x] == 0) continue;
         if (arena.state(m).nullable) gained_returns.push_back(x);
         const Thread mine{m, Stack::kBottom};
@@ -328,10 +330,21 @@ ExprId resting_state(Arena& arena, ExprId e) {
   return is_text(arena.pool(), e) && is_text(arena.pool(), r) ? r : ExprPool::kEmptyId;
 }
 
-std::unique_ptr<LocalMask> make_local_mask(Arena& arena, const Vocabulary& vocabulary, ExprId e) {
+// Null with `made` set, unless the mask of another state is also that of e.
+const LocalMask* make_local_mask(Arena& arena, const Vocabulary& vocabulary, ExprId e,
+                                 std::unique_ptr<LocalMask>& made) {
   ExprId counted = 0, rest = 0, whole = 0;
   uint32_t low = 0, high = 0;
   CountedText* table = nullptr;
+  std::optional<BoundedText> bounded;
+  {
+    const std::lock_guard lock(arena.mutex());
+    bounded = bounded_text(arena, vocabulary, e);
+  }
+  if (bounded) {
+    const LocalMask* same = bounded_mask(arena, vocabulary, e, *bounded, made);
+    if (same || made) return same;
+  }
   {
     const std::lock_guard lock(arena.mutex());
     ExprPool& pool = arena.pool();
@@ -354,19 +367,25 @@ std::unique_ptr<LocalMask> make_local_mask(Arena& arena, const Vocabulary& vocab
         if (n.kind == Kind::kConcat) whole = pool.concat(whole, n.b);
       }
     }
-    if (table) return table->mask(low, high);
+    if (table) {
+      made = table->mask(low, high);
+      return nullptr;
+    }
     if (!whole) {
-      if (const ExprId unit = OpenText::unit_of(arena, e)) return arena.open_text(vocabulary, unit).mask(arena, e);
+      if (const ExprId unit = OpenText::unit_of(arena, e)) {
+        if (const OpenText* open = arena.open_text(vocabulary, unit)) {
+          made = open->mask(arena, e);
+          return nullptr;
+        }
+      }
     }
   }
   // r ∩ ¬x, or that and then something: x is mostly a few texts.
-  if (whole) {
-    if (auto mask = by_difference(arena, vocabulary, e, whole)) return mask;
-  }
-  if (const ExprId resting = resting_state(arena, e)) {
-    if (auto mask = by_difference(arena, vocabulary, e, resting)) return mask;
-  }
-  return by_walk(arena, vocabulary, e);
+  if (whole) made = by_difference(arena, vocabulary, e, whole);
+  if (made) return nullptr;
+  if (const ExprId resting = resting_state(arena, e)) made = by_difference(arena, vocabulary, e, resting);
+  if (!made) made = by_walk(arena, vocabulary, e);
+  return nullptr;
 }
 
 }  // namespace
@@ -374,10 +393,11 @@ std::unique_ptr<LocalMask> make_local_mask(Arena& arena, const Vocabulary& vocab
 const LocalMask& local_mask(Arena& arena, const Vocabulary& vocabulary, ExprId e) {
   State& state = arena.mutable_state(e);
   if (const LocalMask* known = state.mask.load(std::memory_order_acquire)) return *known;
-  auto made = make_local_mask(arena, vocabulary, e);
+  std::unique_ptr<LocalMask> made;
+  const LocalMask* const same = make_local_mask(arena, vocabulary, e, made);
   const std::lock_guard lock(arena.mutex());
   if (const LocalMask* known = state.mask.load(std::memory_order_acquire)) return *known;
-  LocalMask* published = arena.keep(std::move(made));
+  const LocalMask* const published = same ? same : arena.keep(std::move(made));
   state.mask.store(published, std::memory_order_release);
   return *published;
 }

@@ -45,9 +45,6 @@ ExprId OpenText::unit_of(Arena& arena, ExprId e) {
 OpenText::OpenText(Arena& arena, const Vocabulary& vocabulary, ExprId unit) {
   const Trie& trie = vocabulary.trie();
   Stepper stepper(arena);
-  // A node is inside if units* can be read up to it; the tokens there need no walk.
-  std::vector<bool> is_inside(trie.size(), false);
-  is_inside[0] = true;
   ExprId units = 0;
   {
     const std::lock_guard lock(arena.mutex());
@@ -55,40 +52,38 @@ OpenText::OpenText(Arena& arena, const Vocabulary& vocabulary, ExprId unit) {
   }
   const Thread start{units, Stack::kBottom};
   auto words = std::make_shared<std::vector<uint32_t>>(vocabulary.words(), 0u);
-  Walker(stepper).walk(trie, {&start, 1}, [&](uint32_t x) {
-    is_inside[x] = true;
-    for (uint32_t k = trie.token_begin[x]; k < trie.token_begin[x + 1]; ++k)
-      (*words)[trie.tokens[k] / 32] |= 1u << (trie.tokens[k] % 32);
+  Walker(stepper).walk(trie, {&start, 1}, [&](std::span<const uint32_t> tokens) {
+    for (const uint32_t id : tokens) (*words)[id / 32] |= 1u << (id % 32);
   });
-  inside_ = std::move(words);
+  const auto is_inside = [&](uint32_t id) { return (*words)[id / 32] >> (id % 32) & 1; };
+  inside_ = words;
 
-  // Keep the nodes at or above a token that is not inside. Children have larger numbers than their parents.
-  std::vector<bool> keep(trie.size(), false);
-  for (uint32_t x = trie.size(); x-- > 0;) {
-    bool kept = !is_inside[x] && trie.token_begin[x] < trie.token_begin[x + 1];
-    for (uint32_t c = trie.first_child[x]; !kept && c < trie.first_child[x] + trie.child_count[x]; ++c) kept = keep[c];
-    keep[x] = kept;
+  // The other tokens, still depth first; which of them begin before a place among all tokens.
+  std::vector<uint32_t> place{0};
+  for (const uint32_t id : trie.tokens) {
+    if (!is_inside(id)) others_.tokens.push_back(id);
+    place.push_back(static_cast<uint32_t>(others_.tokens.size()));
   }
-  if (!keep[0]) return;
+  if (others_.tokens.empty()) return;
+  const auto kept = [&](uint32_t x) { return place[trie.token_begin[x]] < place[trie.below_end[x]]; };
   origin_.push_back(0);
   others_.byte.push_back(0);
   for (size_t at = 0; at < origin_.size(); ++at) {
     const uint32_t x = origin_[at];
-    others_.token_begin.push_back(static_cast<uint32_t>(others_.tokens.size()));
-    if (!is_inside[x]) {
-      for (uint32_t k = trie.token_begin[x]; k < trie.token_begin[x + 1]; ++k) others_.tokens.push_back(trie.tokens[k]);
-    }
+    others_.token_begin.push_back(place[trie.token_begin[x]]);
+    others_.token_end.push_back(place[trie.token_end[x]]);
+    others_.below_end.push_back(place[trie.below_end[x]]);
     others_.first_child.push_back(static_cast<uint32_t>(origin_.size()));
     uint16_t children = 0;
     for (uint32_t c = trie.first_child[x]; c < trie.first_child[x] + trie.child_count[x]; ++c) {
-      if (!keep[c]) continue;
+      if (!kept(c)) continue;
       origin_.push_back(c);
       others_.byte.push_back(trie.byte[c]);
       ++children;
     }
     others_.child_count.push_back(children);
   }
-  others_.token_begin.push_back(static_cast<uint32_t>(others_.tokens.size()));
+  others_.collect_bytes_below();
 }
 
 std::unique_ptr<LocalMask> OpenText::mask(Arena& arena, ExprId e) const {
@@ -100,12 +95,16 @@ std::unique_ptr<LocalMask> OpenText::mask(Arena& arena, ExprId e) const {
   Stepper stepper(arena);
   std::vector<uint32_t> returns;
   const Thread start{e, Stack::kBottom};
-  Walker(stepper).walk(others_, {&start, 1},
-                       [&](uint32_t x) {
-                         for (uint32_t k = others_.token_begin[x]; k < others_.token_begin[x + 1]; ++k)
-                           mask->ids.push_back(others_.tokens[k]);
-                       },
-                       {&returns, nullptr, {}});
+  Walker(stepper).walk(
+      others_, {&start, 1},
+      [&](std::span<const uint32_t> tokens) { mask->ids.insert(mask->ids.end(), tokens.begin(), tokens.end()); },
+      {&returns, nullptr, {}});
+  if (mask->ids.size() > inside_->size() / 2) {
+    auto words = std::make_shared<std::vector<uint32_t>>(*inside_);
+    for (const uint32_t id : mask->ids) (*words)[id / 32] |= 1u << (id % 32);
+    mask->words = std::move(words);
+    mask->ids = {};
+  }
   for (uint32_t& x : returns) x = origin_[x];
   if (!returns.empty()) mask->leaving = std::make_shared<Leaving>(std::move(returns));
   return mask;

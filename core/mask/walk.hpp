@@ -8,7 +8,8 @@
 
 namespace grammask {
 
-// Walks a trie with threads, skipping the subtree of every node whose bytes the threads cannot read.
+// Walks a trie with threads, skipping the subtree of every node whose bytes the threads cannot read, and taking as a whole
+// the subtree of every node in whose state all bytes below are read without leaving it (most of the trie within a text).
 //
 // Nodes are taken breadth first, which is the order in which the trie lies in memory. Almost all of the time there is one
 // thread whose state decides the byte by a look-up; that loop touches nothing else.
@@ -16,7 +17,7 @@ namespace grammask {
 // Texts are not kept: keys return vaguely (Stepper::vague_keys), and where that matters the node is reported.
 class Walker {
  public:
-  // What a walk reports, besides calling visit(node) for every node that can be read.
+  // What a walk reports, besides calling visit(tokens) for the tokens at nodes that can be read.
   struct Notes {
     std::vector<uint32_t>* returns = nullptr;  // nodes with children after which the lowest frame may return
     std::vector<uint32_t>* vague = nullptr;    // nodes that could not be decided without the text of a key
@@ -42,6 +43,11 @@ class Walker {
     const uint16_t* const child_count = trie.child_count.data();
     for (size_t at = 0; at < queue_.size(); ++at) {
       const Entry entry = queue_[at];
+      if (entry.simple && !entry.returns && !trie.below_end.empty() &&
+          (trie.byte_sets[trie.below_bytes[entry.node]] & ~entry.state->loops).empty()) {
+        visit(trie.below(entry.node));
+        continue;
+      }
       const uint32_t end = trie.first_child[entry.node] + child_count[entry.node];
       if (entry.simple) {
         const State& s = *entry.state;
@@ -52,7 +58,7 @@ class Walker {
           const Act act = static_cast<Act>(a & 3);
           if (act == Act::kDead) continue;
           if (act == Act::kNext) {
-            visit(x);
+            visit(trie.own(x));
             if (child_count[x] == 0) continue;
             // Most bytes of a text leave its state as it is.
             if (a >> 2 == s.self) {
@@ -129,7 +135,7 @@ class Walker {
       if (notes.vague) notes.vague->push_back(x);
     }
     if (next_.empty()) return;
-    visit(x);
+    visit(trie.own(x));
     if (trie.child_count[x] && enqueue(x, notes)) notes.returns->push_back(x);
   }
 
@@ -146,7 +152,7 @@ void for_each_token_below(const Trie& trie, uint32_t node, F&& f) {
   while (!work.empty()) {
     const uint32_t x = work.back();
     work.pop_back();
-    for (uint32_t k = trie.token_begin[x]; k < trie.token_begin[x + 1]; ++k) f(trie.tokens[k]);
+    for (const uint32_t id : trie.own(x)) f(id);
     for (uint32_t c = trie.first_child[x]; c < trie.first_child[x] + trie.child_count[x]; ++c) work.push_back(c);
   }
 }

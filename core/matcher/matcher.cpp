@@ -220,12 +220,31 @@ std::optional<std::vector<uint32_t>> Matcher::shortest_completion() {
   std::vector<uint32_t> tokens;
   if (terminated_ || is_complete()) return tokens;
   const std::lock_guard lock(stepper_.arena().mutex());
+  // A search that goes on for longer than this is given up.
+  constexpr uint64_t kMostExpressions = 50'000;
+  constexpr std::chrono::milliseconds kMostTime{250};
+  ExprPool& pool = stepper_.arena().pool();
+  struct Limits {
+    ExprPool& pool;
+    uint64_t expressions;
+    std::chrono::steady_clock::time_point deadline;
+    ~Limits() {
+      pool.set_limit(expressions);
+      pool.set_deadline(deadline);
+    }
+  } limits{pool, pool.limit(), pool.deadline()};
+  pool.set_limit(std::min(limits.expressions, pool.size() + kMostExpressions));
+  pool.set_deadline(std::min(limits.deadline, std::chrono::steady_clock::now() + kMostTime));
   Moment before = now();
   std::vector<uint32_t> symbols;
   constexpr size_t kMostSymbols = size_t{1} << 20;
   bool found = true;
-  for (size_t frames = 0; found && !is_complete(); ++frames)
-    found = symbols.size() < kMostSymbols && frames < kMostSymbols && complete_frame(symbols);
+  try {
+    for (size_t frames = 0; found && !is_complete(); ++frames)
+      found = symbols.size() < kMostSymbols && frames < kMostSymbols && complete_frame(symbols);
+  } catch (const TooLarge&) {
+    found = false;
+  }
   restore(std::move(before));
   std::string run;
   for (size_t i = 0; found && i <= symbols.size(); ++i) {
@@ -243,10 +262,8 @@ std::optional<std::vector<uint32_t>> Matcher::shortest_completion() {
 
 namespace {
 
-void add_tokens(const Trie& trie, uint32_t node, uint32_t* out) {
-  for (uint32_t k = trie.token_begin[node]; k < trie.token_begin[node + 1]; ++k) {
-    out[trie.tokens[k] / 32] |= 1u << (trie.tokens[k] % 32);
-  }
+void add_tokens(std::span<const uint32_t> tokens, uint32_t* out) {
+  for (const uint32_t id : tokens) out[id / 32] |= 1u << (id % 32);
 }
 
 }  // namespace
@@ -267,7 +284,8 @@ void Matcher::add_mask(Thread t, std::vector<Thread>& work, uint32_t* out) {
   const LocalMask* local = checked ? nullptr : &local_mask(stepper_.arena(), *compiled_->vocabulary, t.expr);
   if (!local || (local->walk_directly && has_below)) {
     vague_.clear();
-    walker_.walk(trie, {&t, 1}, [&](uint32_t x) { add_tokens(trie, x, out); }, {nullptr, &vague_, {}});
+    walker_.walk(trie, {&t, 1}, [&](std::span<const uint32_t> tokens) { add_tokens(tokens, out); },
+                 {nullptr, &vague_, {}});
     add_readable(t, trie, out);
     fresh_ = false;
     return;
@@ -303,7 +321,7 @@ void Matcher::add_remainders(const Thread& t, const LocalMask& local, uint32_t* 
   stepper_.vague_keys = false;
   vague_.clear();
   const Trie& trie = local.leaving->remainders(compiled_->vocabulary->trie()).trie;
-  walker_.walk(trie, below, [&](uint32_t x) { add_tokens(trie, x, out); }, {nullptr, &vague_, {}});
+  walker_.walk(trie, below, [&](std::span<const uint32_t> tokens) { add_tokens(tokens, out); }, {nullptr, &vague_, {}});
   add_readable(t, trie, out);
 }
 

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <queue>
+#include <tuple>
 
 #include "regular/expr.hpp"
 
@@ -267,14 +269,16 @@ bool ExprPool::alive(ExprId e) {
       result = result && alive(x);
       break;
     }
-    case Kind::kUnion:
-      for (const ExprId c : children(e)) {
-        if (alive(c)) {
-          result = true;
-          break;
-        }
-      }
+    case Kind::kUnion: {
+      const auto plainly = [&](ExprId c) {
+        const Expr& m = nodes_[c];
+        return c != kEmptyId && ((m.flags & kNullable) || !(m.flags & kBoolean) || m.alive == 1);
+      };
+      const auto members = children(e);
+      result = std::any_of(members.begin(), members.end(), plainly) ||
+               std::any_of(members.begin(), members.end(), [&](ExprId c) { return alive(c); });
       break;
+    }
     case Kind::kRepeat: result = n.b == 0 || alive(n.a); break;
     default: result = search_alive(e); break;
   }
@@ -282,55 +286,106 @@ bool ExprPool::alive(ExprId e) {
   return result;
 }
 
-// Depth-first over derivatives until a nullable one: everything on the path is alive; if none is reachable, everything
-// visited is dead.
+// At least so many bytes and letters are in every word of e; 0 where that is not known at a glance.
+uint32_t ExprPool::least_length(ExprId e) {
+  constexpr uint32_t kMost = 0xfffe;
+  if (least_.size() < nodes_.size()) least_.resize(nodes_.size(), 0);
+  if (least_[e]) return least_[e] - 1u;
+  const Expr& n = nodes_[e];
+  uint64_t least = 0;
+  switch (n.kind) {
+    case Kind::kConcat: {
+      ExprId x = e;
+      for (; nodes_[x].kind == Kind::kConcat && least < kMost; x = nodes_[x].b) least += least_length(nodes_[x].a);
+      if (least < kMost) least += least_length(x);
+      break;
+    }
+    case Kind::kUnion:
+      least = kMost;
+      for (const ExprId c : children(e)) least = std::min<uint64_t>(least, least_length(c));
+      break;
+    case Kind::kIntersection:
+      for (const ExprId c : children(e)) least = std::max<uint64_t>(least, least_length(c));
+      break;
+    case Kind::kRepeat: least = n.b == 0 ? 0 : uint64_t{n.b} * least_length(n.a); break;
+    case Kind::kSet:
+    case Kind::kCall:
+    case Kind::kRule:
+    case Kind::kToken:
+    case Kind::kKey: least = 1; break;
+    default: least = (n.flags & kNullable) || n.kind == Kind::kComplement ? 0 : 1; break;
+  }
+  least = std::min<uint64_t>(least, kMost);
+  least_[e] = static_cast<uint16_t>(least + 1);
+  return static_cast<uint32_t>(least);
+}
+
+// Searches derivatives for a nullable one: everything on the way to it is alive; if none is reachable, everything visited
+// is dead. Three searches share the work, turn by turn: A* (Hart, Nilsson & Raphael 1968) finds a shortest word where the
+// others run into long detours; a greedy one and a depth-first one find some word where the shorter ways are too many.
 bool ExprPool::search_alive(ExprId root) {
-  struct Visit {
+  struct Entry {
+    uint32_t rank, depth, order;
     ExprId expr;
-    std::vector<ExprId> next;
-    size_t at = 0;
+    // The lowest rank is taken first, then the deepest.
+    bool operator<(const Entry& o) const {
+      return std::tuple(o.rank, depth, o.order) < std::tuple(rank, o.depth, order);
+    }
   };
-  std::vector<Visit> path;
-  std::unordered_map<ExprId, bool> seen;
-  const auto enter = [&](ExprId e) {
-    seen.emplace(e, true);
-    Visit v;
-    v.expr = e;
-    Classes classes;
-    byte_classes(e, classes);
-    const auto add = [&](ExprId d) {
-      if (d != kEmptyId && std::find(v.next.begin(), v.next.end(), d) == v.next.end()) v.next.push_back(d);
-    };
-    for (const uint8_t b : classes.representative) add(derive(e, b));
-    std::vector<ExprId> heads;
-    letters(e, heads);
-    for (const ExprId letter : heads) add(derive_letter(e, letter));
-    path.push_back(std::move(v));
+  struct Reached {
+    ExprId from;
+    bool expanded = false;
   };
-  enter(root);
-  while (!path.empty()) {
-    Visit& v = path.back();
-    if (v.at == v.next.size()) {
-      path.pop_back();
+  std::array<std::priority_queue<Entry>, 3> queues;
+  std::unordered_map<ExprId, Reached> came;
+  const auto mark_way_to = [&](ExprId e) {
+    for (; e != kEmptyId; e = came.at(e).from) nodes_[e].alive = 1;
+    return true;
+  };
+  came.emplace(root, Reached{kEmptyId});
+  queues[0].push({0, 0, 0, root});
+  uint32_t order = 0;
+  std::vector<ExprId> heads;
+  // All queues hold the same entries but for those that were expanded, so all run empty together.
+  for (size_t turn = 0; !queues[0].empty() || !queues[1].empty() || !queues[2].empty(); ++turn) {
+    std::priority_queue<Entry>& queue = queues[turn % 3];
+    if (queue.empty()) continue;
+    const Entry entry = queue.top();
+    queue.pop();
+    const ExprId e = entry.expr;
+    Reached& reached = came.at(e);
+    if (reached.expanded) continue;
+    reached.expanded = true;
+    if (turn % 64 == 0) check_deadline();
+    // Other kinds are decided by their parts, whose boolean operations are nested less deeply than root's.
+    if (e != root && nodes_[e].kind != Kind::kIntersection && nodes_[e].kind != Kind::kComplement) {
+      if (alive(e)) return mark_way_to(e);
       continue;
     }
-    const ExprId d = v.next[v.at++];
-    const Expr& n = nodes_[d];
-    bool found = (n.flags & kNullable) || !(n.flags & kBoolean) || n.alive == 1;
-    if (!found && n.alive != 2 && !seen.count(d)) {
-      // Other kinds are decided by their parts, whose boolean operations are nested less deeply than root's.
-      if (n.kind == Kind::kIntersection || n.kind == Kind::kComplement) {
-        enter(d);
-      } else {
-        found = alive(d);
-      }
+    bool found = false;
+    const auto add = [&](ExprId d) {
+      const Expr& n = nodes_[d];
+      if (found || d == kEmptyId || n.alive == 2) return;
+      found = (n.flags & kNullable) || !(n.flags & kBoolean) || n.alive == 1;
+      if (found || !came.emplace(d, Reached{e}).second) return;
+      const uint32_t left = least_length(d), depth = entry.depth + 1;
+      queues[0].push({depth + left, depth, ++order, d});
+      queues[1].push({left, depth, order, d});
+      queues[2].push({0, depth, order, d});
+    };
+    Classes classes;
+    byte_classes(e, classes);
+    for (const uint8_t b : classes.representative) {
+      if (!found) add(derive(e, b));
     }
-    if (found) {
-      for (const Visit& p : path) nodes_[p.expr].alive = 1;
-      return true;
+    heads.clear();
+    letters(e, heads);
+    for (const ExprId letter : heads) {
+      if (!found) add(derive_letter(e, letter));
     }
+    if (found) return mark_way_to(e);
   }
-  for (const auto& [e, unused] : seen) nodes_[e].alive = 2;
+  for (const auto& [e, unused] : came) nodes_[e].alive = 2;
   return false;
 }
 

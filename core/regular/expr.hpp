@@ -172,6 +172,10 @@ class ExprPool {
   void set_limit(uint64_t max_expressions) { max_expressions_ = max_expressions; }
   uint64_t limit() const { return max_expressions_; }
   void set_deadline(std::chrono::steady_clock::time_point t) { deadline_ = t; }
+  std::chrono::steady_clock::time_point deadline() const { return deadline_; }
+  void check_deadline() const {
+    if (std::chrono::steady_clock::now() > deadline_) throw TooLarge("the time limit was reached");
+  }
 
  private:
   struct Symbol {
@@ -183,10 +187,12 @@ class ExprPool {
   ExprId derive(ExprId e, Symbol s);
   void collect_classes(ExprId e, ByteSet& singles, std::vector<uint32_t>& sets, std::vector<ExprId>& machines);
   bool search_alive(ExprId e);
+  uint32_t least_length(ExprId e);
   bool merge_counts(std::vector<ExprId>& list);
   void rehash();
 
   StableVector<Expr> nodes_;
+  std::vector<uint16_t> least_;  // memo of least_length + 1, 0 unknown
   // Child lists live in chunks that never move: derive recurses over a list while new lists are made.
   std::vector<const ExprId*> lists_;
   std::vector<std::unique_ptr<ExprId[]>> list_chunks_;

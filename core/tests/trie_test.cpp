@@ -25,7 +25,7 @@ Contents contents(const Trie& trie) {
   while (!work.empty()) {
     const auto [node, path] = work.back();
     work.pop_back();
-    for (uint32_t k = trie.token_begin[node]; k < trie.token_begin[node + 1]; ++k) found[path].insert(trie.tokens[k]);
+    for (const uint32_t id : trie.own(node)) found[path].insert(id);
     int previous = -1;
     for (uint32_t c = trie.first_child[node]; c < trie.first_child[node] + trie.child_count[node]; ++c) {
       CHECK(c > node);

@@ -1,10 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "regular/byte_set.hpp"
 
 namespace grammask {
 
@@ -14,9 +17,25 @@ struct Trie {
   std::vector<uint32_t> first_child;   // per node
   std::vector<uint16_t> child_count;   // per node
   std::vector<uint8_t> byte;           // per node: the byte that leads to it
-  std::vector<uint32_t> token_begin;   // per node + 1: into tokens
+  std::vector<uint32_t> token_begin;   // per node: into tokens, where its own begin
+  std::vector<uint32_t> token_end;     // per node: where its own end
   std::vector<uint32_t> tokens;
+  // Only in tries of whole vocabularies: the tokens below a node follow its own, up to below_end, and the bytes on the way
+  // to them are byte_sets[below_bytes]: all bytes, as if unknown, where there are few.
+  std::vector<uint32_t> below_end;
+  std::vector<uint32_t> below_bytes;
+  std::vector<ByteSet> byte_sets;
 
+  // The tokens that end at a node.
+  std::span<const uint32_t> own(uint32_t node) const {
+    return {tokens.data() + token_begin[node], token_end[node] - token_begin[node]};
+  }
+  // Those that end below it; only where below_end is known.
+  std::span<const uint32_t> below(uint32_t node) const {
+    return {tokens.data() + token_end[node], below_end[node] - token_end[node]};
+  }
+  // Fills below_bytes and byte_sets.
+  void collect_bytes_below();
   uint32_t size() const { return static_cast<uint32_t>(byte.size()); }
   // The child of a node by a byte, 0 (the root) if there is none.
   uint32_t child(uint32_t node, uint8_t b) const;
@@ -24,8 +43,9 @@ struct Trie {
   std::string path(uint32_t node) const;
   bool empty() const { return byte.empty(); }
   size_t memory_bytes() const {
-    return first_child.capacity() * 4 + child_count.capacity() * 2 + byte.capacity() + token_begin.capacity() * 4 +
-           tokens.capacity() * 4;
+    return first_child.capacity() * 4 + child_count.capacity() * 2 + byte.capacity() + token_begin.capacity() * 8 +
+           tokens.capacity() * 4 + (below_end.capacity() + below_bytes.capacity()) * 4 +
+           byte_sets.capacity() * sizeof(ByteSet);
   }
 };
 

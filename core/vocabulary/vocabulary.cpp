@@ -52,8 +52,8 @@ std::vector<uint32_t> Vocabulary::tokenize_greedy(std::string_view text, bool ho
       const uint32_t child = trie_.child(node, static_cast<uint8_t>(text[i]));
       if (child == 0) break;
       node = child;
-      if (trie_.token_begin[node] < trie_.token_begin[node + 1]) {
-        best = trie_.tokens[trie_.token_begin[node]];
+      if (!trie_.own(node).empty()) {
+        best = trie_.own(node).front();
         length = i + 1 - at;
       }
     }
@@ -69,7 +69,7 @@ std::vector<uint32_t> Vocabulary::tokenize_greedy(std::string_view text, bool ho
 ByteSet Vocabulary::single_bytes() const {
   ByteSet out;
   for (uint32_t x = trie_.first_child[0]; x < trie_.first_child[0] + trie_.child_count[0]; ++x) {
-    if (trie_.token_begin[x] < trie_.token_begin[x + 1]) out.add(trie_.byte[x]);
+    if (!trie_.own(x).empty()) out.add(trie_.byte[x]);
   }
   return out;
 }
@@ -86,10 +86,10 @@ bool Vocabulary::tokenize_shortest(std::string_view text, std::vector<uint32_t>&
     for (size_t i = at; i < text.size(); ++i) {
       node = trie_.child(node, static_cast<uint8_t>(text[i]));
       if (node == 0) break;
-      if (trie_.token_begin[node] == trie_.token_begin[node + 1] || from[i + 1].tokens == kNone) continue;
+      if (trie_.own(node).empty() || from[i + 1].tokens == kNone) continue;
       // Of equally short ways the one that starts with the longest token.
       if (from[i + 1].tokens + 1 <= from[at].tokens) {
-        from[at] = {from[i + 1].tokens + 1, trie_.tokens[trie_.token_begin[node]], static_cast<uint32_t>(i + 1 - at)};
+        from[at] = {from[i + 1].tokens + 1, trie_.own(node).front(), static_cast<uint32_t>(i + 1 - at)};
       }
     }
   }

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -50,7 +49,7 @@ class Vocabulary {
   std::vector<bool> is_text_;
   uint32_t longest_ = 0;
   Trie trie_;
-  std::mutex arena_mutex_;
+  ArenaMutex arena_mutex_;
   std::shared_ptr<Arena> arena_;
   uint32_t arena_uses_ = 0;
   size_t arena_budget_ = size_t{256} << 20;

@@ -48,6 +48,17 @@ SCHEMAS: dict[str, tuple[Any, list[Any]]] = {
         {"type": "string", "pattern": "x.*y", "minLength": 4, "maxLength": 12},
         ["ax bc y d", "xxyyİ"],
     ),
+    "words of a pattern and a length": (
+        {
+            "type": "array",
+            "items": {"type": "string", "pattern": r"^(?:\S+\s+){0,29}\S+$", "maxLength": 150},
+        },
+        [["Experience in user research", "متن و \u2003 数量 ================================ x", "y" * 149], ["a " * 20 + "b"]],
+    ),
+    "a pattern near its longest": (
+        {"type": "string", "pattern": "^a.*zz$", "maxLength": 24},
+        ["a then the words zz", "a                    zz", "abc internationalizzz"],
+    ),
     "forbidden beginning": (
         {"type": "string", "pattern": "^(?! )(?!the).*[^ ]$"},
         ["a then the", "thus"],
