@@ -210,8 +210,8 @@ class Matcher:
     def shortest_completion(self) -> list[int] | None:
         """Tokens that complete the output from here, without end-of-text: those of a short text, as few as spell it.
 
-        Empty if the output is complete, None if no completion was found: texts of millions of bytes, items of a unique array
-        that recurse, or a search that grew too large (50,000 new expressions, a quarter of a second).
+        Empty if the output is complete, None if no completion was found: texts of millions of bytes, items of a unique
+        array that recurse, or a search that grew too large (50,000 new expressions, a quarter of a second).
         """
     @property
     def is_complete(self) -> bool: ...

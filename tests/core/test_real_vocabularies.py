@@ -53,7 +53,10 @@ SCHEMAS: dict[str, tuple[Any, list[Any]]] = {
             "type": "array",
             "items": {"type": "string", "pattern": r"^(?:\S+\s+){0,29}\S+$", "maxLength": 150},
         },
-        [["Experience in user research", "متن و \u2003 数量 ================================ x", "y" * 149], ["a " * 20 + "b"]],
+        [
+            ["Experience in user research", "متن و \u2003 数量 ================================ x", "y" * 149],
+            ["a " * 20 + "b"],
+        ],
     ),
     "a pattern near its longest": (
         {"type": "string", "pattern": "^a.*zz$", "maxLength": 24},

@@ -1,4 +1,4 @@
-"""Shortest completions: that they complete is checked with every mask (``support/exactness.py``); here, how short they are."""
+"""Shortest completions: that they complete is checked with every mask (``support/exactness.py``); how short, here."""
 
 from __future__ import annotations
 
