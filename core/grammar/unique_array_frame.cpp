@@ -37,7 +37,9 @@ ExprId UniqueArrayFrame::body_of(uint32_t family) {
   return body;
 }
 
-bool UniqueArrayFrame::checked(uint32_t, uint32_t family) { return arena_.has_real_letters(body_of(family)); }
+bool UniqueArrayFrame::checked(uint32_t id, uint32_t family) {
+  return states_[id].unspelled || arena_.has_real_letters(body_of(family));
+}
 
 uint32_t UniqueArrayFrame::intern(const State& s) {
   std::string key;
@@ -202,7 +204,9 @@ ExprId UniqueArrayFrame::after_key(uint32_t id, uint32_t, std::optional<std::str
     const auto value = parse_json_text(*text);
     if (!value) return ExprPool::kEmptyId;
     t.values = values_.add(t.values, 0, value->canonical());
-    t.spellings = pool_.unite(t.spellings, spellings(*value));
+    const ExprId all = spellings(*value);
+    t.unspelled = t.unspelled || all == ExprPool::kEmptyId;
+    t.spellings = pool_.unite(t.spellings, all);
   }
   return pool_.frame(index_, intern(t), depth_);
 }
@@ -244,7 +248,11 @@ ExprId UniqueArrayFrame::spellings(const JsonText& v) {
     case JsonText::Kind::kNumber: {
       DecimalSpec spec;
       spec.minimum = spec.maximum = v.number_text();
-      e = pool_.add_machine("decimal " + canonical_key(spec), [&] { return make_decimal_machine(spec); });
+      try {
+        e = pool_.add_machine("decimal " + canonical_key(spec), [&] { return make_decimal_machine(spec); });
+      } catch (const std::invalid_argument&) {
+        return ExprPool::kEmptyId;  // an exponent of hundreds: see State::unspelled
+      }
       break;
     }
     case JsonText::Kind::kArray:

@@ -63,6 +63,7 @@ class UniqueArrayFrame final : public Frame {
     uint32_t count = 0;   // items so far, clipped where nothing can notice
     uint32_t values = 0;  // TextList of canonical values
     ExprId spellings = ExprPool::kEmptyId;  // of all values so far
+    bool unspelled = false;  // but for one whose spellings no automaton holds: items are compared when complete
   };
   uint32_t intern(const State& s);
   State after(const State& s) const;
@@ -86,6 +87,7 @@ class UniqueArrayFrame final : public Frame {
   const FewValues& few_values(uint32_t family);
   bool completable(uint32_t count, uint32_t values, const std::string* also);
   const Refused& refused(uint32_t id);
+  // kEmptyId if no automaton holds them: numbers with exponents of hundreds.
   ExprId spellings(const struct JsonText& value);
 
   Arena& arena_;

@@ -23,7 +23,12 @@ bool Stepper::may_repeat(uint32_t node) const {
   if (!n.checked || n.vague) return n.checked;
   for (size_t i = n.start; i < text_.size(); ++i) {
     const char c = text_[i];
-    if (c != ' ' && c != '\t' && c != '\n' && c != '\r') return c == '{' || c == '[';
+    if (c == ' ' || c == '\t' || c == '\n' || c == '\r') continue;
+    if (c == '{' || c == '[') return true;
+    // A number whose spellings cannot be excluded has an exponent or hundreds of digits.
+    const bool number = c == '-' || (c >= '0' && c <= '9');
+    constexpr size_t kManyDigits = 300;
+    return number && (text_.find_first_of("eE", i) != std::string::npos || text_.size() - i > kManyDigits);
   }
   return true;
 }

@@ -76,7 +76,7 @@ class Stepper {
   // Whether the thread may return through the bottom of its stack without reading more.
   bool may_finish(Thread thread);
   // Whether the key of a frame may still turn out to repeat an earlier one in a way that its body cannot exclude: scalars
-  // are excluded by their spellings, so only collections can.
+  // are excluded by their spellings, so only collections and numbers of hundreds of digits can.
   bool may_repeat(uint32_t node) const;
   // Calls a letter from `parent`: the new frame's node.
   uint32_t call(const Letter& letter, uint32_t parent) { return push(letter, parent); }
