@@ -11,6 +11,7 @@ tokens, not by its place: it is a copy of the state one token shorter, which was
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -206,16 +207,26 @@ def generate(model: Any, tokenizer: Any, prompt: Prompt, constraint: Any = None,
     return _wrapped(model, tokenizer).generate(prompt, constraint, **options)
 
 
+@dataclass(frozen=True)
+class _Kept:
+    """What is kept with a module. Copies of the module begin without it."""
+
+    model: TransformersModel
+    tokens: str
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> None:
+        return None
+
+
 def _wrapped(model: Any, tokenizer: Any) -> TransformersModel:
     """The model as grammask sees it, kept with the model itself, so that it lives as long."""
     from grammask.models.transformers_model import TransformersModel
 
-    known = getattr(model, "_grammask_model", None)
+    known = getattr(model, "_grammask_kept", None)
     tokens = vocabulary_of(tokenizer, _columns(model), _end_ids(model)).fingerprint
-    if not isinstance(known, TransformersModel) or known.tokenizer is not tokenizer or model._grammask_tokens != tokens:
-        known = TransformersModel(model, tokenizer)
-        model._grammask_model, model._grammask_tokens = known, tokens
-    return known
+    if not isinstance(known, _Kept) or known.model.tokenizer is not tokenizer or known.tokens != tokens:
+        known = model._grammask_kept = _Kept(TransformersModel(model, tokenizer), tokens)
+    return known.model
 
 
 def _columns(model: Any) -> int:

@@ -293,12 +293,11 @@ def _library() -> tuple[Any, Any]:
         raise MissingDependency(
             "running a model with llama.cpp needs its library", hint='pip install "grammask[llama]"'
         )
-    from llama_cpp_py_sync._cffi_bindings import get_ffi, get_lib
-
-    ffi: Any = get_ffi()  # type: ignore[no-untyped-call]
+    bindings: Any = importlib.import_module("llama_cpp_py_sync._cffi_bindings")
+    ffi: Any = bindings.get_ffi()
     path = os.environ.get(LIBRARY)
     try:
-        return ffi, ffi.dlopen(path) if path else get_lib()  # type: ignore[no-untyped-call]
+        return ffi, ffi.dlopen(path) if path else bindings.get_lib()
     except (OSError, RuntimeError) as error:
         raise MissingDependency(
             f"the library of llama.cpp cannot be loaded: {error}",

@@ -328,7 +328,8 @@ def _twin(module: Any) -> Any:
     """A module with the same tensors and a configuration of its own, whose attention goes run by run.
 
     Raises:
-        PackingImpossible: this version of transformers has no registry of attention functions.
+        PackingImpossible: this version of transformers has no registry of attention functions, or the module holds
+            something that cannot be copied.
     """
     try:
         from transformers import AttentionInterface
@@ -336,7 +337,10 @@ def _twin(module: Any) -> Any:
         raise PackingImpossible("packed passes need transformers 4.48 or newer") from error
     AttentionInterface.register(ATTENTION, _attention)
     tensors = {id(tensor): tensor for tensor in itertools.chain(module.parameters(), module.buffers())}
-    twin = copy.deepcopy(module, tensors)
+    try:
+        twin = copy.deepcopy(module, tensors)
+    except TypeError as error:
+        raise PackingImpossible(f"{type(module).__name__} cannot be copied: {error}") from error
     for part in twin.modules():
         config = getattr(part, "config", None)
         if config is not None:
