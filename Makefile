@@ -27,7 +27,7 @@ CPP := $(shell find core -name '*.hpp' -o -name '*.h' -o -name '*.cpp' -o -name 
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: bench-sampling bench-server soak help run test test-browser maskbench fuzz vllm test-vllm test-sglang test-llama bench-vllm develop lint format sanitize docs bench publish import-time wheel clean distclean
+.PHONY: bench-sampling bench-server fuzz-grammars soak help run test test-browser maskbench fuzz vllm test-vllm test-sglang test-llama bench-vllm develop lint format sanitize docs bench publish import-time wheel clean distclean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
@@ -69,6 +69,25 @@ run: $(MODULE) $(STAMPS)/model  ## Extract a typed record from a message with a 
 
 test: $(STAMPS)/dev $(MODULE) $(STAMPS)/model  ## Run the test suite (PYTEST="-k name" for a part of it)
 	$(BIN)/python -m pytest $(PYTEST)
+
+maskbench: $(STAMPS)/dev $(MODULE)  ## All MaskBench cases in three views, beside what is recorded (some minutes)
+	GRAMMASK_MASKBENCH_STRIDE=1 $(BIN)/python -m pytest tests/json_schema/test_maskbench.py $(PYTEST)
+
+fuzz: $(STAMPS)/dev $(MODULE)  ## Random schemas beside two validators, for minutes (FUZZ_ROUNDS, FUZZ_SEED)
+	GRAMMASK_FUZZ_ROUNDS=$(or $(FUZZ_ROUNDS),3000) GRAMMASK_FUZZ_SEED=$(or $(FUZZ_SEED),0) \
+		$(BIN)/python -m pytest tests/json_schema/test_differential.py $(PYTEST)
+
+# The explorer in a real browser; screenshots go into build/screenshots.
+BROWSER ?= $(firstword $(foreach name,chromium chromium-browser google-chrome,$(shell command -v $(name))))
+
+$(STAMPS)/browser: $(STAMPS)/dev
+	$(PIP) "playwright>=1.48" "axe-playwright-python>=0.1.4"
+	@touch $@
+
+test-browser: $(STAMPS)/browser $(MODULE) $(STAMPS)/model  ## Walk through the explorer in Chromium
+	@test -n "$(BROWSER)" || { echo "no browser: install chromium, or set BROWSER=/path/to/it"; exit 1; }
+	GRAMMASK_BROWSER="$(BROWSER)" GRAMMASK_SCREENSHOTS=build/screenshots \
+		$(BIN)/python -m pytest tests/explorer/test_browser.py $(PYTEST)
 
 # -- inside other engines
 
