@@ -110,7 +110,7 @@ vllm: $(VLLM)/vllm $(MODULE) $(STAMPS)/model  ## vLLM (CPU) with grammask in it,
 test-vllm: vllm $(STAMPS)/runtime  ## grammask inside vLLM: both ways in, offline and as a server, with a real model
 	@# An engine takes a process of its own, so each file is a run of its own.
 	export GRAMMASK_VLLM_MODEL="$$($(BIN)/python -c 'from grammask.models.gguf import *; print(converted_folder(smollm2_file()))')"; \
-		for each in tests/integrations/vllm/test_*.py; do \
+		for each in tests/integrations/vllm/test_*.py tests/sampling/test_vllm.py; do \
 			timeout 900 $(VLLM)/bin/python -m pytest $$each $(PYTEST) || exit 1; \
 		done
 
