@@ -87,6 +87,13 @@ def meet(parts: Sequence[Strings]) -> Strings:
                 rest[tree] = None
     if any(isinstance(tree, Not) and tree.of in rest for tree in rest):
         return NONE
+    lengths = [tree for tree in rest if isinstance(tree, Length)]
+    if len(lengths) > 1:
+        low = max(length.low for length in lengths)
+        high = min((length.high for length in lengths if length.high is not None), default=None)
+        if high is not None and high < low:
+            return NONE
+        rest = {Length(low, high): None, **{tree: None for tree in rest if not isinstance(tree, Length)}}
     if only is not None:
         kept = Only(only - never)
         return And((kept, *rest)) if rest and kept.texts else kept
@@ -109,6 +116,10 @@ def join(parts: Sequence[Strings]) -> Strings:
                 rest[tree] = None
     if any(isinstance(tree, Not) and tree.of in rest for tree in rest):
         return ANY
+    lengths = _merged([tree for tree in rest if isinstance(tree, Length)])
+    if Length(0, None) in lengths:
+        return ANY
+    rest = {**dict.fromkeys(lengths), **{tree: None for tree in rest if not isinstance(tree, Length)}}
     if allowed_but is not None:
         left = Except(allowed_but - texts)
         if not left.texts:
@@ -119,11 +130,28 @@ def join(parts: Sequence[Strings]) -> Strings:
     return Or(tuple(rest)) if len(rest) > 1 else next(iter(rest))
 
 
+def _merged(lengths: Sequence[Length]) -> list[Length]:
+    """The same lengths as few ranges, in ascending order."""
+    merged: list[Length] = []
+    for length in sorted(lengths, key=lambda length: length.low):
+        last = merged[-1] if merged else None
+        if last is None or (last.high is not None and last.high + 1 < length.low):
+            merged.append(length)
+        elif last.high is not None and (length.high is None or length.high > last.high):
+            merged[-1] = Length(last.low, length.high)
+    return merged
+
+
 def negate(tree: Strings) -> Strings:
     if isinstance(tree, Only):
         return Except(tree.texts)
     if isinstance(tree, Except):
         return Only(tree.texts)
+    if isinstance(tree, Length):
+        # A complement would hide the length from questions that it answers at a glance.
+        shorter = [Length(0, tree.low - 1)] if tree.low > 0 else []
+        longer = [] if tree.high is None else [Length(tree.high + 1, None)]
+        return join([*shorter, *longer])
     if isinstance(tree, Not):
         return tree.of
     if isinstance(tree, And):
