@@ -40,8 +40,8 @@ Exit status:
 ConfigOption = Annotated[
     Path | None, typer.Option("--config", metavar="FILE", help="TOML file with settings; flags and GRAMMASK_* win.")
 ]
-HostOption = Annotated[str | None, typer.Option("--host", help="Address to listen on [default: 127.0.0.1].")]
-PortOption = Annotated[int | None, typer.Option("--port", "-p", help="Port; 0 takes a free one [default: 8000].")]
+HostOption = Annotated[str | None, typer.Option("--host", help="Address to listen on \\[default: 127.0.0.1].")]
+PortOption = Annotated[int | None, typer.Option("--port", "-p", help="Port; 0 takes a free one \\[default: 8000].")]
 KeyOption = Annotated[
     list[str] | None, typer.Option("--api-key", metavar="KEY", help="Key that clients must send; repeat for several.")
 ]
@@ -55,9 +55,9 @@ CorsOption = Annotated[
     list[str] | None, typer.Option("--cors-origin", metavar="URL", help="Web page that may call; repeat for several.")
 ]
 TimeoutOption = Annotated[
-    float | None, typer.Option("--request-timeout", help="Seconds for one request [default: 600].")
+    float | None, typer.Option("--request-timeout", help="Seconds for one request \\[default: 600].")
 ]
-LogFormatOption = Annotated[str | None, typer.Option("--log-format", help="text or json [default: text].")]
+LogFormatOption = Annotated[str | None, typer.Option("--log-format", help="text or json \\[default: text].")]
 LogLevelOption = Annotated[str | None, typer.Option("--log-level", help="debug, info, warning, error.")]
 LogContentOption = Annotated[bool | None, typer.Option("--log-content", help="Log prompts and outputs, too.")]
 
@@ -65,7 +65,7 @@ LogContentOption = Annotated[bool | None, typer.Option("--log-content", help="Lo
 def serve(
     model: Annotated[
         str | None,
-        typer.Option("--model", "-m", help='"smollm2", a folder, a .gguf file, or a hub id [default: smollm2].'),
+        typer.Option("--model", "-m", help='"smollm2", a folder, a .gguf file, or a hub id \\[default: smollm2].'),
     ] = None,
     config: ConfigOption = None,
     host: HostOption = None,
@@ -79,13 +79,13 @@ def serve(
     dtype: Annotated[str | None, typer.Option("--dtype", help="torch dtype by name.")] = None,
     threads: Annotated[int | None, typer.Option("--threads", help="Threads of torch.")] = None,
     tool_format: Annotated[
-        str | None, typer.Option("--tool-format", help="How the model writes tool calls [default: auto].")
+        str | None, typer.Option("--tool-format", help="How the model writes tool calls \\[default: auto].")
     ] = None,
     max_sequences: Annotated[
-        int | None, typer.Option("--max-sequences", help="Outputs written at the same time [default: 16].")
+        int | None, typer.Option("--max-sequences", help="Outputs written at the same time \\[default: 16].")
     ] = None,
     max_waiting: Annotated[
-        int | None, typer.Option("--max-waiting", help="Outputs that may wait; more get status 429 [default: 64].")
+        int | None, typer.Option("--max-waiting", help="Outputs that may wait; more get status 429 \\[default: 64].")
     ] = None,
     request_timeout: TimeoutOption = None,
     log_format: LogFormatOption = None,
@@ -129,11 +129,11 @@ def proxy(
     ] = None,
     upstream_key: Annotated[str | None, typer.Option("--upstream-key", help="API key for the upstream.")] = None,
     attempts: Annotated[
-        int | None, typer.Option("--attempts", help="Answers to ask for before giving up [default: 3].")
+        int | None, typer.Option("--attempts", help="Answers to ask for before giving up \\[default: 3].")
     ] = None,
     upstream_tools: Annotated[
         bool | None,
-        typer.Option("--upstream-tools/--no-upstream-tools", help="Whether the upstream takes tools [default: yes]."),
+        typer.Option("--upstream-tools/--no-upstream-tools", help="Whether the upstream takes tools \\[default: yes]."),
     ] = None,
     config: ConfigOption = None,
     host: HostOption = None,
