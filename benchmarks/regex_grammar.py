@@ -47,7 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.regex_grammar", description=__doc__.splitlines()[0])
     parser.add_argument("--tokenizer", default="llama3_1")
     parser.add_argument("--engines", default=",".join(DEFAULT))
-    parser.add_argument("--timeout", type=float, default=120.0, metavar="SECONDS", help="CPU time for a case")
+    parser.add_argument("--timeout", type=float, default=30.0, metavar="SECONDS", help="CPU time for a case")
+    parser.add_argument("--memory-limit", type=float, default=10.0, metavar="GB", help="for each engine; 0 for none")
     parser.add_argument("--json", type=Path, metavar="FILE")
     parser.add_argument("--markdown", type=Path, metavar="FILE")
     options = parser.parse_args(arguments)
@@ -55,7 +56,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         engines = chosen_engines(options.engines)
         with loaded_tokenizer(options.tokenizer) as tokenizer:
-            plan = Plan(engines, tokenizer.path, tokenizer.end_of_text(), seconds=options.timeout)
+            plan = Plan(
+                engines,
+                tokenizer.path,
+                tokenizer.end_of_text(),
+                seconds=options.timeout,
+                memory_bytes=int(options.memory_limit * 1e9),
+            )
             results = run(plan, cases, tokenizer.encode, Progress(len(cases)))
             failures = [
                 line

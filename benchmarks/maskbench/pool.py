@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import selectors
+import signal
 import subprocess
 import sys
 import tempfile
@@ -92,7 +93,10 @@ class Worker:
             return Answer(Measurement(timed_out=True), "timeout")
         except (EOFError, BrokenPipeError):
             last_words = self._last_words()
+            out_of_time = self._process.returncode == -signal.SIGPROF
             self.close()
+            if out_of_time:
+                return Answer(Measurement(timed_out=True), "timeout")
             return Answer(Measurement(), f"crash: {last_words}")
         self.last_bytes = message["resident_bytes"]
         return Answer(Measurement.from_json(message["result"]), message.get("failure", ""))

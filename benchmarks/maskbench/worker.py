@@ -11,6 +11,7 @@ import gc
 import json
 import os
 import resource
+import signal
 import sys
 import time
 from pathlib import Path
@@ -28,6 +29,8 @@ WARM_UP = (
     ("gbnf", 'root ::= "warm" | "up"'),
 )
 """Compiled before anything is timed: what is paid once per process, such as imports, is no part of a case."""
+GRACE = 1.5
+"""A case may run this many times its CPU time: only between calls can it be stopped without ending the process."""
 
 
 def main() -> None:
@@ -56,6 +59,8 @@ def main() -> None:
     for number, line in enumerate(sys.stdin):
         request = json.loads(line)
         case = Case(engine, config["eos_token_id"], watch, config["seconds"])
+        # A call into an engine that does not come back ends the process: nobody handles this timer's signal.
+        signal.setitimer(signal.ITIMER_PROF, GRACE * config["seconds"])
         try:
             result = case.run(request["kind"], request["source"], request["instances"], config["forced"])
             _answer(answers, {"result": result.to_json(), "resident_bytes": _resident()})
@@ -64,6 +69,7 @@ def main() -> None:
         except BaseException as failure:  # a panic of a native library is no Exception, and must not end the run
             broken = Measurement(compile=case.result.compile)
             _answer(answers, {"result": broken.to_json(), "failure": describe(failure), "resident_bytes": _resident()})
+        signal.setitimer(signal.ITIMER_PROF, 0)
         if number % 16 == 15:
             gc.collect()
 
