@@ -1,4 +1,4 @@
-"""Shapes of real tool calls, format by format."""
+"""Shapes of real tool calls, format by format, and values that try to end them."""
 
 from __future__ import annotations
 
@@ -188,4 +188,48 @@ ROWS: list[tuple[str, str, list[tuple[str, dict[str, Any]]] | None]] = [
         ),
         None,
     ),
+]
+
+# RAW stands for the value as it is, JSON for its JSON text (which is its Python text as well).
+WRITTEN = {
+    "hermes": '<tool_call>\n{"name": "get_weather", "arguments": {"city": JSON}}\n</tool_call>',
+    "qwen3_coder": (
+        "<tool_call>\n<function=get_weather>\n<parameter=city>\nRAW\n</parameter>\n</function>\n</tool_call>"
+    ),
+    "glm4_5": "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>RAW</arg_value>\n</tool_call>",
+    "llama3_json": '{"name": "get_weather", "parameters": {"city": JSON}}',
+    "llama3_pythonic": "[get_weather(city=JSON)]",
+    "mistral": '[TOOL_CALLS][{"name":"get_weather","arguments":{"city":JSON}}]',
+    "mistral_v11": '[TOOL_CALLS]get_weather[ARGS]{"city": JSON}',
+    "deepseek_v3": (
+        "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather\n```json\n"
+        '{"city": JSON}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>'
+    ),
+    "deepseek_v3_1": (
+        '<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>{"city": JSON}<｜tool▁call▁end｜>'
+        "<｜tool▁calls▁end｜>"
+    ),
+    "harmony": (
+        "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>commentary to=functions.get_weather "
+        '<|constrain|>json<|message|>{"city": JSON}<|call|>'
+    ),
+    "functionary": '<function=get_weather>{"city": JSON}</function>',
+    "kimi_k2": (
+        "<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0"
+        '<|tool_call_argument_begin|>{"city":JSON}<|tool_call_end|><|tool_calls_section_end|>'
+    ),
+}
+VALUES = ["", "\n", "</parameter>", "x</parameter>\n", "it's", 'say "hi"', "'\"", "\\", "\\n", "😀\u2028é", "a\tb"]
+VALUES += ["<tool_call>", "</tool_call>", "[TOOL_CALLS]", "[ARGS]", "<|tool_call_end|>", "<|call|>", "<function=ping>"]
+VALUES += [
+    "{",
+    "}]",
+    "null",
+    "</function>",
+    " x ",
+    "\n```",
+    "; ",
+    "<｜tool▁call▁end｜>",
+    "<|python_tag|>",
+    "<arg_value>",
 ]

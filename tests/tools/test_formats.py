@@ -10,7 +10,7 @@ import pytest
 import grammask
 from grammask.constraints.tools import FORMATS, ToolCallError, ToolCalls
 from support.grammars import accepts, byte_vocabulary
-from support.tool_rows import ROWS
+from support.tool_rows import ROWS, VALUES, WRITTEN
 from support.tools import PING, TIME, WEATHER
 
 
@@ -38,21 +38,8 @@ def test_every_format_has_rows() -> None:
         assert {expected is None for format, _, expected in ROWS if format == name} >= {False}, name
 
 
-# RAW stands for the value as it is, JSON for its JSON text (which is its Python text as well).
-WRITTEN = {
-    "hermes": '<tool_call>\n{"name": "get_weather", "arguments": {"city": JSON}}\n</tool_call>',
-    "qwen3_coder": (
-        "<tool_call>\n<function=get_weather>\n<parameter=city>\nRAW\n</parameter>\n</function>\n</tool_call>"
-    ),
-    "llama3_pythonic": "[get_weather(city=JSON)]",
-    "mistral": '[TOOL_CALLS][{"name":"get_weather","arguments":{"city":JSON}}]',
-    "kimi_k2": (
-        "<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0"
-        '<|tool_call_argument_begin|>{"city":JSON}<|tool_call_end|><|tool_calls_section_end|>'
-    ),
-}
-VALUES = ["", "\n", "</parameter>", "x</parameter>\n", "it's", 'say "hi"', "'\"", "\\", "\\n", "😀\u2028é", "a\tb"]
-VALUES += ["<tool_call>", "</tool_call>", "[TOOL_CALLS]", "<|tool_call_end|>", "{", "null", "</function>", " x "]
+def test_every_format_is_written() -> None:
+    assert set(WRITTEN) == set(FORMATS)
 
 
 @pytest.mark.parametrize("format", WRITTEN)
@@ -64,11 +51,18 @@ def test_adversarial_values_come_back_as_they_went_in(compiled: Any, format: str
     assert calls.parse(text)[0].arguments == {"city": value}
 
 
-def test_a_raw_value_cannot_hold_its_closing_marker(compiled: Any) -> None:
-    calls, ready = compiled["qwen3_coder"]
-    text = WRITTEN["qwen3_coder"].replace("RAW", "a\n</parameter>\nb")
+@pytest.mark.parametrize(
+    ("format", "value", "fault"),
+    [
+        ("qwen3_coder", "a\n</parameter>\nb", "line 6, column 1: expected '<parameter=' or '</function>', found"),
+        ("glm4_5", "a</arg_value>\nb", "line 4, column 1: expected '<arg_key>' or '</tool_call>', found"),
+    ],
+)
+def test_a_raw_value_cannot_hold_its_closing_marker(compiled: Any, format: str, value: str, fault: str) -> None:
+    calls, ready = compiled[format]
+    text = WRITTEN[format].replace("RAW", value)
     assert not accepts(ready, text)
-    with pytest.raises(ToolCallError, match="line 6, column 1: expected '<parameter=' or '</function>', found"):
+    with pytest.raises(ToolCallError, match=fault):
         calls.parse(text)
 
 

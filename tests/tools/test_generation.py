@@ -14,7 +14,8 @@ import pytest
 
 import grammask
 from grammask.constraints.tools import FORMATS, ToolCalls
-from support.tools import PING, random_schema, random_tokens
+from support.tool_rows import VALUES, WRITTEN
+from support.tools import PING, WEATHER, random_schema, random_tokens
 
 STARTS = {"harmony": "<|channel|>analysis<|message|>I think</x>so<|end|><|start|>assistant<|channel|>commentary to="}
 CASES = [("smollm2", name, 8) for name in FORMATS] + [
@@ -22,8 +23,11 @@ CASES = [("smollm2", name, 8) for name in FORMATS] + [
     ("qwen3", "qwen3_coder", 2),
     ("gptoss", "harmony", 1),
     ("llama3_1", "llama3_pythonic", 2),
+    ("llama3_1", "llama3_json", 2),
+    ("deepseek_v3", "deepseek_v3", 2),
     ("deepseek_v3", "deepseek_v3_1", 2),
 ]
+TRAINED_ON = [(tokenizer, format) for tokenizer, format, _ in CASES if tokenizer != "smollm2"]
 
 
 @pytest.fixture(scope="module")
@@ -91,3 +95,21 @@ def test_what_is_generated_parses_and_validates(
                 else:
                     assert call.arguments == {}
     assert seen or seeds < 8
+
+
+@pytest.mark.parametrize(("tokenizer", "format"), TRAINED_ON)
+def test_values_that_look_like_markers_stay_text(
+    vocabulary_of: Callable[[str], grammask.Vocabulary], tokenizer: str, format: str
+) -> None:
+    vocabulary = vocabulary_of(tokenizer)
+    calls = ToolCalls([WEATHER, PING], format, choice="required")
+    compiled = grammask.compile(calls, vocabulary)
+    before, placeholder, after = re.split("(RAW|JSON)", WRITTEN[format])
+    for value in VALUES:
+        typed = value if placeholder == "RAW" else json.dumps(value, ensure_ascii=False)
+        tokens = [*encode(before, vocabulary), *vocabulary.encode(typed), *encode(after, vocabulary)]
+        matcher = compiled.matcher()
+        assert all(map(matcher.accept, tokens)), value
+        assert matcher.is_complete
+        (call,) = calls.parse(tokens, vocabulary)
+        assert call.arguments == {"city": value}
