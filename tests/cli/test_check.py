@@ -52,6 +52,19 @@ def test_verdict(run: Callable[..., Any], arguments: list[str], text: str, verdi
     assert result.code == (0 if verdict == "valid" else 1)
 
 
+def test_rules_that_do_nothing_are_told_with_their_place(run: Callable[..., Any]) -> None:
+    Path("g.lark").write_text('start: "a" | b\nb: "c" b\n  d: "e"\n', encoding="utf-8")
+    result = run("check", "--grammar", "g.lark", "a")
+    assert (result.code, result.out) == (0, "valid\n")
+    assert result.err.splitlines() == [
+        (
+            "g.lark: warning: line 2, column 1: b can never finish, so the alternatives that use it are dead: "
+            "every alternative needs b"
+        ),
+        "g.lark: warning: line 3, column 3: d is never used: the start does not lead to it",
+    ]
+
+
 def test_verdict_for_programs(run: Callable[..., Any]) -> None:
     assert json.loads(run("check", "--regex", "ab+", "ab", "--json-output").out) == {"valid": True}
     result = run("check", "--regex", "ab+", "--json-output", "--input", "-", stdin="\na")

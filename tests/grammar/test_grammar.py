@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 import grammask
@@ -30,15 +32,28 @@ def allowed(grammar: grammask.Grammar, *token_ids: int) -> list[int] | None:
 
 
 class TestDiagnostics:
-    def test_rules_without_use_and_without_end(self) -> None:
+    @pytest.mark.parametrize(
+        ("read", "text"),
+        [
+            (grammask.Grammar.gbnf, 'root ::= "a" | b\nb ::= "c" b\nd ::= "e"\n'),
+            (grammask.Grammar.lark, 'start: "a" | b\nb: "c" b\nd: "e"\n'),
+        ],
+    )
+    def test_rules_without_use_and_without_end(self, read: Callable[[str], grammask.Grammar], text: str) -> None:
         with pytest.warns(GrammarWarning, match="(?s)b can never finish.*d is never used"):
-            found = grammask.Grammar.gbnf('root ::= "a" | b\nb ::= "c" b\nd ::= "e"\n').diagnostics()
+            found = read(text).diagnostics()
         assert [(one.level, one.rule, one.line, one.column) for one in found] == [
             ("warning", "b", 2, 1),
             ("warning", "d", 3, 1),
         ]
         assert "can never finish" in found[0].message
         assert "never used" in found[1].message
+
+    def test_imports_terminals_and_templates_without_use(self) -> None:
+        text = 'start: "a" list{"b"}\nlist{x}: x*\nother{x}: x\n%import common.WS\nW: "w"\nu: list{"c"}\n'
+        with pytest.warns(GrammarWarning):
+            found = grammask.Grammar.lark(text).diagnostics()
+        assert {(one.rule, one.line) for one in found} == {("other", 3), ("WS", 4), ("W", 5), ("u", 6)}
 
     def test_dead_alternatives_are_not_offered(self) -> None:
         with pytest.warns(GrammarWarning):

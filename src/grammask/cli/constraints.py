@@ -6,6 +6,7 @@ import importlib
 import json
 import os
 import sys
+import warnings
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from grammask.cli.console import UsageError
+from grammask.cli.console import UsageError, note
 from grammask.cli.inputs import read_json, read_text
 
 if TYPE_CHECKING:
@@ -166,14 +167,19 @@ def load_schema(text: str) -> Any:
 
 
 def load_grammar(path: Path) -> Constraint:
-    """A grammar file; its ending says in which notation."""
+    """A grammar file; its ending says in which notation. Its diagnostics go to standard error."""
     import grammask
+    from grammask.constraints.grammar.model import GrammarWarning
 
     readers = {".gbnf": grammask.Grammar.gbnf, ".lark": grammask.Grammar.lark}
     if path.suffix not in readers:
         raise UsageError(f"--grammar {path}: the file's name must end in .gbnf or .lark")
-    constraint: Constraint = readers[path.suffix](read_text(str(path)))
-    return constraint
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GrammarWarning)
+        grammar = readers[path.suffix](read_text(str(path)))
+    for found in grammar.diagnostics():
+        note(f"{path}: {found}")
+    return grammar
 
 
 def import_type(name: str) -> Any:

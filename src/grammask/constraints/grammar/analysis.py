@@ -77,6 +77,8 @@ def diagnose(grammar: ParsedGrammar, graph: dict[str, list[str]], productive: se
             continue
         line, column = grammar.source.position(rule.offset)
         if name not in graph:
+            if "{" in name:
+                continue  # a template's rule: what uses it is told
             message = f"{name} is never used: the start does not lead to it"
             found.append(Diagnostic("warning", message, name, line, column))
         elif name not in productive:

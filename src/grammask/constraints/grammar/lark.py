@@ -296,6 +296,11 @@ class _Reader:
         while pending:
             name, body, offset = pending.pop()
             self._names.rules[name] = Rule(name, self._arena.rewrite(body, instantiate), offset)
+        used = {name for name, _ in instances}
+        for template in self._templates.values():
+            if template.name not in used:
+                message = f"{template.name} is never used: no rule gives it arguments"
+                self._names.note(message, template.offset, template.name, level="warning")
 
     def _template(self, use: TemplateUse) -> Definition:
         template = self._templates.get(use.name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from difflib import get_close_matches
+from typing import Literal
 
 from grammask.constraints.base import Constraint
 from grammask.constraints.grammar.model import Diagnostic, Embedding
@@ -61,9 +62,11 @@ class Names:
         self.embedded.append(embedding)
         return len(self.embedded) - 1
 
-    def note(self, message: str, offset: int, rule: str | None = None) -> None:
+    def note(
+        self, message: str, offset: int, rule: str | None = None, *, level: Literal["note", "warning"] = "note"
+    ) -> None:
         line, column = self._source.position(offset)
-        self.notes.append(Diagnostic("note", message, rule, line, column))
+        self.notes.append(Diagnostic(level, message, rule, line, column))
 
     def finish(self, start: str, parameter: str) -> RuleRef:
         """Checks that every reference has a definition.
