@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 import sqlite3
+from typing import Any
 
 import pytest
 
@@ -61,11 +62,17 @@ def test_accepted_and_refused(connection: sqlite3.Connection) -> None:
     assert [query for query in REFUSED if accepts(compiled, query)] == []
 
 
-def test_every_random_query_prepares(connection: sqlite3.Connection) -> None:
-    compiled = grammask.compile(grammask.sql_constraint(connection), VOCABULARY)
-    generator = random.Random(4)
+@pytest.mark.parametrize(("through", "queries"), [("sqlite3", 200), ("sqlalchemy", 60)])
+def test_every_random_query_prepares(connection: sqlite3.Connection, through: str, queries: int) -> None:
+    source: Any = connection
+    if through == "sqlalchemy":
+        sqlalchemy = pytest.importorskip("sqlalchemy")
+        pool = sqlalchemy.pool.StaticPool
+        source = sqlalchemy.create_engine("sqlite://", creator=lambda: connection, poolclass=pool)
+    compiled = grammask.compile(grammask.sql_constraint(source), VOCABULARY)
+    generator = random.Random(through)
     sources: set[str] = set()
-    for _ in range(150):
+    for _ in range(queries):
         query = random_text(compiled, generator, ending=0.3)
         connection.execute(f"EXPLAIN {query}")
         sources.update(re.findall(r"FROM\s(\w+|\"[^\"]*\")", query))
