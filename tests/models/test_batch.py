@@ -211,6 +211,16 @@ def test_same_seed_same_bytes_alone_and_among_sixteen(kind: str, constraint: Any
     assert len({tuple(result.token_ids) for result in alone}) > 4
 
 
+@pytest.mark.parametrize("kind", ["softcap", "recurrent"])
+def test_a_seed_draws_what_it_draws_from_the_model_itself(kind: str) -> None:
+    """Models that are read one by one have the same bits either way, so any other key of random numbers would show."""
+    model = tiny(kind)
+    options: dict[str, Any] = {"sampling": Sampling(temperature=1.2, seed=7, max_tokens=12, n=2), "request": 3}
+    with ConcurrentModel(model) as shared:
+        own, ours = model.generate("text", **options), shared.generate("text", **options)
+    assert [sample.token_ids for sample in ours.samples] == [sample.token_ids for sample in own.samples]
+
+
 def test_sessions_share_passes_and_free_their_slots() -> None:
     model = tiny("llama")
     with ConcurrentModel(model, prompt_piece=32) as shared:
