@@ -19,6 +19,7 @@
 #include "matcher/batch.hpp"
 #include "matcher/matcher.hpp"
 #include "regular/expr.hpp"
+#include "vocabulary/block.hpp"
 #include "vocabulary/vocabulary.hpp"
 
 // The Python module grammask._core: types in, types out, no logic of its own. Its stub is src/grammask/_core.pyi.
@@ -53,6 +54,44 @@ std::shared_ptr<Vocabulary> make_vocabulary(nb::sequence tokens, std::vector<int
   std::vector<uint32_t> ids;
   for (const int64_t id : eos) ids.push_back(token_id(id));
   return std::make_shared<Vocabulary>(std::move(list), std::move(ids), token_id(size));
+}
+
+// Memory of a Python object, which is kept until the last native owner lets go of it, in whichever thread that is.
+std::shared_ptr<const Py_buffer> kept(nb::handle object) {
+  auto buffer = std::make_unique<Py_buffer>();
+  if (PyObject_GetBuffer(object.ptr(), buffer.get(), PyBUF_SIMPLE) != 0) throw nb::python_error();
+  return {buffer.release(), [](Py_buffer* held) {
+            if (nb::is_alive()) {
+              const nb::gil_scoped_acquire acquire;
+              PyBuffer_Release(held);
+            }
+            delete held;
+          }};
+}
+
+template <typename T>
+std::span<const T> span_of(const Py_buffer& buffer) {
+  if (static_cast<size_t>(buffer.len) % sizeof(T) != 0 || reinterpret_cast<uintptr_t>(buffer.buf) % alignof(T) != 0) {
+    throw std::invalid_argument("the memory does not hold whole, aligned numbers");
+  }
+  return {static_cast<const T*>(buffer.buf), static_cast<size_t>(buffer.len) / sizeof(T)};
+}
+
+// The vocabulary reads its tokens where Python keeps them.
+std::shared_ptr<Vocabulary> vocabulary_of_arrays(nb::handle data, nb::handle offsets, const std::vector<int64_t>& eos) {
+  const auto memory = std::make_shared<std::pair<std::shared_ptr<const Py_buffer>, std::shared_ptr<const Py_buffer>>>(
+      kept(data), kept(offsets));
+  Vocabulary::Tokens tokens{
+      Column<char>(span_of<char>(*memory->first)), Column<uint32_t>(span_of<uint32_t>(*memory->second)), {}};
+  for (const int64_t id : eos) tokens.eos.push_back(token_id(id));
+  const nb::gil_scoped_release release;
+  return std::make_shared<Vocabulary>(std::move(tokens), memory);
+}
+
+nb::tuple load_vocabulary(nb::handle block) {
+  const auto memory = kept(block);
+  const auto [vocabulary, notes] = from_block(span_of<char>(*memory), memory);
+  return nb::make_tuple(vocabulary, to_bytes(notes));
 }
 
 template <typename T>
@@ -108,6 +147,11 @@ NB_MODULE(_core, m) {
   nb::class_<Vocabulary>(m, "Vocabulary",
                          "Token bytes, the token trie and the caches that constraints over this vocabulary share.")
       .def(nb::new_(&make_vocabulary), "tokens"_a, "eos_token_ids"_a, "size"_a)
+      .def_static("from_arrays", &vocabulary_of_arrays, "data"_a, "offsets"_a, "eos_token_ids"_a)
+      .def_static("load", &load_vocabulary, "block"_a)
+      .def(
+          "to_block", [](const Vocabulary& v, const nb::bytes& notes) { return to_bytes(to_block(v, view(notes))); },
+          "notes"_a)
       .def_prop_ro("size", &Vocabulary::size)
       .def_prop_ro("eos_token_ids", [](const Vocabulary& v) { return to_list(v.eos_token_ids()); })
       .def(
@@ -117,6 +161,16 @@ NB_MODULE(_core, m) {
             return t ? nb::object(to_bytes(*t)) : nb::none();
           },
           "token_id"_a)
+      .def_prop_ro("data",
+                   [](nb::handle_t<Vocabulary> self) {
+                     const auto& bytes = nb::cast<const Vocabulary&>(self).tokens().bytes;
+                     return nb::ndarray<nb::numpy, const uint8_t, nb::ndim<1>>(bytes.data(), {bytes.size()}, self);
+                   })
+      .def_prop_ro("offsets",
+                   [](nb::handle_t<Vocabulary> self) {
+                     const auto& offset = nb::cast<const Vocabulary&>(self).tokens().offset;
+                     return nb::ndarray<nb::numpy, const uint32_t, nb::ndim<1>>(offset.data(), {offset.size()}, self);
+                   })
       .def(
           "tokenize_greedy",
           [](const Vocabulary& v, const nb::bytes& text) { return to_list(v.tokenize_greedy(view(text), false)); },

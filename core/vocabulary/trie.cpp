@@ -24,75 +24,134 @@ std::string Trie::path(uint32_t node) const {
   return out;
 }
 
+bool Trie::well_formed(uint32_t ids) const {
+  const size_t n = byte.size();
+  if (n == 0 || first_child.size() != n || child_count.size() != n || token_begin.size() != n ||
+      token_end.size() != n || below_end.size() != n || below_bytes.size() != n) {
+    return false;
+  }
+  // Children lie side by side in the order of their parents, after them, and sorted; the tokens of a node come before those
+  // of its children, which come one after the other.
+  if (token_begin[0] != 0 || token_end[0] != 0 || below_end[0] != tokens.size()) return false;
+  size_t next = 1;
+  for (size_t x = 0; x < n; ++x) {
+    if (token_begin[x] > token_end[x] || token_end[x] > below_end[x] || below_bytes[x] >= byte_sets.size())
+      return false;
+    const size_t end = next + child_count[x];
+    if (first_child[x] != next || next <= x || end > n) return false;
+    uint32_t place = token_end[x];
+    for (size_t c = next; c < end; ++c) {
+      if (token_begin[c] != place || below_end[c] < place || (c > next && byte[c - 1] >= byte[c])) return false;
+      place = below_end[c];
+    }
+    if (place != below_end[x]) return false;
+    next = end;
+  }
+  return next == n && std::all_of(tokens.begin(), tokens.end(), [&](uint32_t id) { return id < ids; });
+}
+
 void Trie::collect_bytes_below() {
   // Small subtrees are walked as fast as they are skipped.
   constexpr uint32_t kFew = 8;
-  std::vector<ByteSet> below_sets(size());
+  std::vector<ByteSet> below(size());
+  std::vector<uint32_t> set_of(size(), 0);
+  std::vector<ByteSet> sets{ByteSet::all()};
   std::unordered_map<uint64_t, std::vector<uint32_t>> index;
-  byte_sets.push_back(ByteSet::all());
-  below_bytes.assign(size(), 0);
   // Children have larger numbers than their parents.
   for (uint32_t x = size(); x-- > 0;) {
-    ByteSet& set = below_sets[x];
+    ByteSet& set = below[x];
     for (uint32_t c = first_child[x]; c < first_child[x] + child_count[x]; ++c) {
       set.add(byte[c]);
-      set = set | below_sets[c];
+      set = set | below[c];
     }
     if (below_end[x] - token_end[x] < kFew) continue;
     auto& same = index[set.hash()];
-    const auto known = std::find_if(same.begin(), same.end(), [&](uint32_t i) { return byte_sets[i] == set; });
+    const auto known = std::find_if(same.begin(), same.end(), [&](uint32_t i) { return sets[i] == set; });
     if (known != same.end()) {
-      below_bytes[x] = *known;
+      set_of[x] = *known;
       continue;
     }
-    below_bytes[x] = static_cast<uint32_t>(byte_sets.size());
-    same.push_back(below_bytes[x]);
-    byte_sets.push_back(set);
+    set_of[x] = static_cast<uint32_t>(sets.size());
+    same.push_back(set_of[x]);
+    sets.push_back(set);
   }
-  byte_sets.shrink_to_fit();
+  sets.shrink_to_fit();
+  below_bytes = std::move(set_of);
+  byte_sets = std::move(sets);
 }
 
-Trie build_trie(std::vector<std::pair<std::string_view, uint32_t>> texts) {
+namespace {
+
+// A text with its first bytes as a number, by which most pairs of texts are told apart.
+struct Keyed {
+  uint64_t start;
+  std::string_view text;
+  uint32_t id;
+
+  Keyed(std::string_view t, uint32_t i) : start(0), text(t), id(i) {
+    for (size_t k = 0; k < std::min<size_t>(8, t.size()); ++k) {
+      start |= static_cast<uint64_t>(static_cast<uint8_t>(t[k])) << (56 - 8 * k);
+    }
+  }
+  bool operator<(const Keyed& other) const {
+    if (start != other.start) return start < other.start;
+    if (const int order = text.compare(other.text); order != 0) return order < 0;
+    return id < other.id;
+  }
+};
+
+}  // namespace
+
+Trie build_trie(const std::vector<std::pair<std::string_view, uint32_t>>& pairs) {
+  std::vector<Keyed> texts;
+  texts.reserve(pairs.size());
+  for (const auto& [text, id] : pairs) {
+    if (!text.empty()) texts.emplace_back(text, id);
+  }
   std::sort(texts.begin(), texts.end());
   struct Range {
     uint32_t begin, end, depth;
   };
-  std::vector<Range> queue;
-  queue.reserve(texts.size() * 2);
-  uint32_t skip = 0;
-  while (skip < texts.size() && texts[skip].first.empty()) ++skip;
-  queue.push_back({skip, static_cast<uint32_t>(texts.size()), 0});
-  Trie t;
   // Sorted texts are in depth-first order, so the tokens at and below a node are a range.
-  t.tokens.reserve(texts.size() - skip);
-  for (size_t i = skip; i < texts.size(); ++i) t.tokens.push_back(texts[i].second);
-  t.byte.push_back(0);
+  std::vector<Range> queue{{0, static_cast<uint32_t>(texts.size()), 0}};
+  queue.reserve(texts.size() * 2);
+  std::vector<uint32_t> first_child, token_begin, token_end, below_end, tokens;
+  std::vector<uint16_t> child_count;
+  std::vector<uint8_t> byte{0};
+  tokens.reserve(texts.size());
+  for (const Keyed& each : texts) tokens.push_back(each.id);
   for (size_t at = 0; at < queue.size(); ++at) {
     auto [begin, end, depth] = queue[at];
-    t.token_begin.push_back(begin - skip);
-    t.below_end.push_back(end - skip);
-    while (begin < end && texts[begin].first.size() == depth) ++begin;
-    t.token_end.push_back(begin - skip);
-    t.first_child.push_back(static_cast<uint32_t>(queue.size()));
+    token_begin.push_back(begin);
+    below_end.push_back(end);
+    while (begin < end && texts[begin].text.size() == depth) ++begin;
+    token_end.push_back(begin);
+    first_child.push_back(static_cast<uint32_t>(queue.size()));
     uint16_t children = 0;
     while (begin < end) {
-      const char b = texts[begin].first[depth];
+      const char b = texts[begin].text[depth];
       uint32_t stop = begin + 1;
-      while (stop < end && texts[stop].first[depth] == b) ++stop;
+      while (stop < end && texts[stop].text[depth] == b) ++stop;
       queue.push_back({begin, stop, depth + 1});
-      t.byte.push_back(static_cast<uint8_t>(b));
+      byte.push_back(static_cast<uint8_t>(b));
       ++children;
       begin = stop;
     }
-    t.child_count.push_back(children);
+    child_count.push_back(children);
   }
+  const auto fitted = [](auto& values) {
+    values.shrink_to_fit();
+    return std::move(values);
+  };
+  Trie t;
+  t.first_child = fitted(first_child);
+  t.child_count = fitted(child_count);
+  t.byte = fitted(byte);
+  t.token_begin = fitted(token_begin);
+  t.token_end = fitted(token_end);
+  t.tokens = fitted(tokens);
+  t.below_end = fitted(below_end);
   t.collect_bytes_below();
-  t.first_child.shrink_to_fit();
-  t.child_count.shrink_to_fit();
-  t.byte.shrink_to_fit();
-  t.token_begin.shrink_to_fit();
-  t.token_end.shrink_to_fit();
-  t.below_end.shrink_to_fit();
   return t;
 }
 
@@ -110,7 +169,7 @@ RemainderTrie build_remainder_trie(const Trie& trie, const std::vector<uint32_t>
     for (uint32_t i = out.origin_begin[at]; i < out.origin_begin[at + 1]; ++i) {
       const uint32_t x = out.origins[i];
       if (at > 0) {
-        t.tokens.insert(t.tokens.end(), trie.own(x).begin(), trie.own(x).end());
+        t.tokens.append(trie.own(x));
       }
       for (uint32_t c = trie.first_child[x]; c < trie.first_child[x] + trie.child_count[x]; ++c) {
         children.emplace_back(trie.byte[c], c);

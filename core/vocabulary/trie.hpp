@@ -8,23 +8,24 @@
 #include <vector>
 
 #include "regular/byte_set.hpp"
+#include "vocabulary/column.hpp"
 
 namespace grammask {
 
 // A byte trie over tokens, in breadth-first order so that the children of a node lie side by side.
 // Node 0 is the root. A node may stand for several tokens (equal bytes, or equal remainders).
 struct Trie {
-  std::vector<uint32_t> first_child;   // per node
-  std::vector<uint16_t> child_count;   // per node
-  std::vector<uint8_t> byte;           // per node: the byte that leads to it
-  std::vector<uint32_t> token_begin;   // per node: into tokens, where its own begin
-  std::vector<uint32_t> token_end;     // per node: where its own end
-  std::vector<uint32_t> tokens;
+  Column<uint32_t> first_child;   // per node
+  Column<uint16_t> child_count;   // per node
+  Column<uint8_t> byte;           // per node: the byte that leads to it
+  Column<uint32_t> token_begin;   // per node: into tokens, where its own begin
+  Column<uint32_t> token_end;     // per node: where its own end
+  Column<uint32_t> tokens;
   // Only in tries of whole vocabularies: the tokens below a node follow its own, up to below_end, and the bytes on the way
   // to them are byte_sets[below_bytes]: all bytes, as if unknown, where there are few.
-  std::vector<uint32_t> below_end;
-  std::vector<uint32_t> below_bytes;
-  std::vector<ByteSet> byte_sets;
+  Column<uint32_t> below_end;
+  Column<uint32_t> below_bytes;
+  Column<ByteSet> byte_sets;
 
   // The tokens that end at a node.
   std::span<const uint32_t> own(uint32_t node) const {
@@ -42,15 +43,18 @@ struct Trie {
   // The bytes that lead to a node.
   std::string path(uint32_t node) const;
   bool empty() const { return byte.empty(); }
+  // Whether a walk over this trie of a vocabulary of that many ids stays inside its arrays and ends: what must hold of one
+  // that was not built here.
+  bool well_formed(uint32_t ids) const;
   size_t memory_bytes() const {
-    return first_child.capacity() * 4 + child_count.capacity() * 2 + byte.capacity() + token_begin.capacity() * 8 +
-           tokens.capacity() * 4 + (below_end.capacity() + below_bytes.capacity()) * 4 +
-           byte_sets.capacity() * sizeof(ByteSet);
+    return first_child.memory_bytes() + child_count.memory_bytes() + byte.memory_bytes() + token_begin.memory_bytes() +
+           token_end.memory_bytes() + tokens.memory_bytes() + below_end.memory_bytes() + below_bytes.memory_bytes() +
+           byte_sets.memory_bytes();
   }
 };
 
 // The trie of all texts; ids may repeat a text. Empty texts are left out.
-Trie build_trie(std::vector<std::pair<std::string_view, uint32_t>> texts);
+Trie build_trie(const std::vector<std::pair<std::string_view, uint32_t>>& texts);
 
 // The trie of what remains of the tokens of `trie` below the given nodes: equal remainders are one path.
 struct RemainderTrie {

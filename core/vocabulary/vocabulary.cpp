@@ -5,42 +5,82 @@
 
 namespace grammask {
 
-Vocabulary::Vocabulary(std::vector<std::optional<std::string>> tokens, std::vector<uint32_t> eos, uint32_t size)
-    : size_(size), eos_(std::move(eos)) {
+namespace {
+
+// The length of the longest token.
+uint32_t checked(const Vocabulary::Tokens& tokens) {
+  const auto& [bytes, offset, eos] = tokens;
+  if (offset.empty()) throw std::invalid_argument("a vocabulary has one offset more than tokens");
+  const size_t size = offset.size() - 1;
+  if (size >= 1u << 28) throw std::invalid_argument("a vocabulary has at most 2^28 tokens");
+  uint32_t longest = 0;
+  for (size_t id = 0; id < size; ++id) {
+    if (offset[id] > offset[id + 1]) throw std::invalid_argument("the offsets of tokens are not ascending");
+    longest = std::max(longest, offset[id + 1] - offset[id]);
+  }
+  if (offset[0] != 0 || offset[size] != bytes.size()) {
+    throw std::invalid_argument("the offsets of tokens do not cover their bytes");
+  }
+  for (const uint32_t id : eos) {
+    if (id >= size) throw std::invalid_argument("end-of-text id " + std::to_string(id) + " is out of range");
+    if (offset[id] != offset[id + 1]) throw std::invalid_argument("an end-of-text token has bytes");
+  }
+  return longest;
+}
+
+Trie trie_of(const Vocabulary::Tokens& tokens) {
+  std::vector<std::pair<std::string_view, uint32_t>> texts;
+  texts.reserve(tokens.offset.size());
+  for (uint32_t id = 0; id + 1 < tokens.offset.size(); ++id) {
+    const uint32_t begin = tokens.offset[id], end = tokens.offset[id + 1];
+    if (begin < end) texts.emplace_back(std::string_view(tokens.bytes.data() + begin, end - begin), id);
+  }
+  return build_trie(texts);
+}
+
+Vocabulary::Tokens joined(const std::vector<std::optional<std::string>>& tokens, std::vector<uint32_t> eos,
+                          uint32_t size) {
   if (tokens.size() > size) throw std::invalid_argument("more tokens than the size of the vocabulary");
   if (size >= 1u << 28) throw std::invalid_argument("a vocabulary has at most 2^28 tokens");
-  for (const uint32_t id : eos_) {
-    if (id >= size) throw std::invalid_argument("end-of-text id " + std::to_string(id) + " is out of range");
-  }
   size_t total = 0;
   for (const auto& t : tokens) total += t ? t->size() : 0;
   if (total > 0xffffffffu) throw std::invalid_argument("the tokens of a vocabulary hold at most 4 GiB");
-  bytes_.reserve(total);
-  offset_.reserve(size + 1);
-  is_text_.assign(size, false);
+  std::vector<char> bytes;
+  std::vector<uint32_t> offset;
+  bytes.reserve(total);
+  offset.reserve(size + 1);
   for (uint32_t id = 0; id < size; ++id) {
-    offset_.push_back(static_cast<uint32_t>(bytes_.size()));
+    offset.push_back(static_cast<uint32_t>(bytes.size()));
     // End-of-text ends the output; it never stands for its text.
-    if (id < tokens.size() && tokens[id] && !tokens[id]->empty() && !is_eos(id)) {
-      bytes_ += *tokens[id];
-      is_text_[id] = true;
-      longest_ = std::max(longest_, static_cast<uint32_t>(tokens[id]->size()));
-    }
+    const bool is_eos = std::find(eos.begin(), eos.end(), id) != eos.end();
+    if (id < tokens.size() && tokens[id] && !is_eos) bytes.insert(bytes.end(), tokens[id]->begin(), tokens[id]->end());
   }
-  offset_.push_back(static_cast<uint32_t>(bytes_.size()));
-  std::vector<std::pair<std::string_view, uint32_t>> texts;
-  texts.reserve(size);
-  for (uint32_t id = 0; id < size; ++id) {
-    if (is_text_[id]) texts.emplace_back(*token(id), id);
-  }
-  trie_ = build_trie(std::move(texts));
+  offset.push_back(static_cast<uint32_t>(bytes.size()));
+  return {std::move(bytes), std::move(offset), std::move(eos)};
 }
 
-bool Vocabulary::is_eos(uint32_t id) const { return std::find(eos_.begin(), eos_.end(), id) != eos_.end(); }
+}  // namespace
+
+Vocabulary::Vocabulary(const std::vector<std::optional<std::string>>& tokens, std::vector<uint32_t> eos, uint32_t size)
+    : Vocabulary(joined(tokens, std::move(eos), size)) {}
+
+Vocabulary::Vocabulary(Tokens tokens, std::shared_ptr<const void> memory)
+    : memory_(std::move(memory)), tokens_(std::move(tokens)), longest_(checked(tokens_)), trie_(trie_of(tokens_)) {}
+
+Vocabulary::Vocabulary(Tokens tokens, Trie trie, std::shared_ptr<const void> memory)
+    : memory_(std::move(memory)), tokens_(std::move(tokens)), longest_(checked(tokens_)), trie_(std::move(trie)) {
+  if (!trie_.well_formed(size())) throw std::invalid_argument("the trie of a vocabulary is malformed");
+}
+
+bool Vocabulary::is_eos(uint32_t id) const {
+  return std::find(tokens_.eos.begin(), tokens_.eos.end(), id) != tokens_.eos.end();
+}
 
 std::optional<std::string_view> Vocabulary::token(uint32_t id) const {
-  if (id >= size_ || !is_text_[id]) return std::nullopt;
-  return std::string_view(bytes_).substr(offset_[id], offset_[id + 1] - offset_[id]);
+  if (id >= size()) return std::nullopt;
+  const uint32_t begin = tokens_.offset[id], end = tokens_.offset[id + 1];
+  if (begin == end) return std::nullopt;
+  return std::string_view(tokens_.bytes.data() + begin, end - begin);
 }
 
 std::vector<uint32_t> Vocabulary::tokenize_greedy(std::string_view text, bool hold_back) const {
@@ -114,7 +154,7 @@ std::shared_ptr<Arena> Vocabulary::arena() {
 }
 
 size_t Vocabulary::memory_bytes() const {
-  return bytes_.capacity() + offset_.capacity() * 4 + is_text_.capacity() / 8 + trie_.memory_bytes();
+  return tokens_.bytes.memory_bytes() + tokens_.offset.memory_bytes() + trie_.memory_bytes();
 }
 
 }  // namespace grammask

@@ -15,13 +15,27 @@ namespace grammask {
 // The tokens of one tokenizer as bytes, their trie, and the arena that constraints over it share.
 class Vocabulary {
  public:
+  // The bytes of all tokens, one after the other, and where each begins, for ids 0 to size - 1, and where the last ends.
+  // Ids that never match text, those of end-of-text among them, have no bytes.
+  struct Tokens {
+    Column<char> bytes;
+    Column<uint32_t> offset;
+    std::vector<uint32_t> eos;
+  };
+
   // tokens: nullopt for ids that never match text. Ids from tokens.size() to size - 1 are padding.
   // Throws std::invalid_argument for ids out of range.
-  Vocabulary(std::vector<std::optional<std::string>> tokens, std::vector<uint32_t> eos_token_ids, uint32_t size);
+  Vocabulary(const std::vector<std::optional<std::string>>& tokens, std::vector<uint32_t> eos_token_ids, uint32_t size);
+  // memory: what holds the bytes and offsets, where the columns do not own them.
+  // Throws std::invalid_argument for ids and offsets out of range, and where an end-of-text token has bytes.
+  explicit Vocabulary(Tokens tokens, std::shared_ptr<const void> memory = nullptr);
+  // With a trie that was built before, of these very tokens; throws if it is not well formed.
+  Vocabulary(Tokens tokens, Trie trie, std::shared_ptr<const void> memory);
 
-  uint32_t size() const { return size_; }
-  uint32_t words() const { return (size_ + 31) / 32; }
-  const std::vector<uint32_t>& eos_token_ids() const { return eos_; }
+  uint32_t size() const { return static_cast<uint32_t>(tokens_.offset.size()) - 1; }
+  const Tokens& tokens() const { return tokens_; }
+  uint32_t words() const { return (size() + 31) / 32; }
+  const std::vector<uint32_t>& eos_token_ids() const { return tokens_.eos; }
   bool is_eos(uint32_t id) const;
   // The bytes of a token, nullopt if it never matches text.
   std::optional<std::string_view> token(uint32_t id) const;
@@ -42,12 +56,9 @@ class Vocabulary {
   size_t memory_bytes() const;
 
  private:
-  uint32_t size_;
-  std::vector<uint32_t> eos_;
-  std::string bytes_;
-  std::vector<uint32_t> offset_;    // size + 1
-  std::vector<bool> is_text_;
-  uint32_t longest_ = 0;
+  std::shared_ptr<const void> memory_;
+  Tokens tokens_;
+  uint32_t longest_;
   Trie trie_;
   ArenaMutex arena_mutex_;
   std::shared_ptr<Arena> arena_;

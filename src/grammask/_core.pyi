@@ -6,6 +6,7 @@ expression dialect or a Python type *means* is decided in ``grammask.constraints
 """
 
 from collections.abc import Sequence
+from mmap import mmap
 from typing import Literal
 
 import numpy as np
@@ -37,6 +38,22 @@ class Vocabulary:
     """
 
     def __init__(self, tokens: Sequence[bytes | None], eos_token_ids: Sequence[int], size: int) -> None: ...
+    @staticmethod
+    def from_arrays(data: bytes | memoryview, offsets: NDArray[np.uint32], eos_token_ids: Sequence[int]) -> Vocabulary:
+        """From the bytes of all tokens in one, where each begins and where the last ends: size + 1 offsets. Both are
+        used where they lie. Ids without bytes never match text; end-of-text tokens are among them."""
+    @staticmethod
+    def load(block: bytes | mmap) -> tuple[Vocabulary, bytes]:
+        """A vocabulary that reads what ``to_block`` returned where it lies, and the notes. ValueError if the block is
+        damaged, or of another version or byte order."""
+    def to_block(self, notes: bytes) -> bytes:
+        """The vocabulary with its trie as one block, laid out as it is used; notes go with it."""
+    @property
+    def data(self) -> NDArray[np.uint8]:
+        """The bytes of all tokens, read only."""
+    @property
+    def offsets(self) -> NDArray[np.uint32]:
+        """Where each token begins in ``data``, and where the last ends, read only."""
     @property
     def size(self) -> int: ...
     @property
