@@ -13,10 +13,13 @@ import numpy as np
 import pytest
 
 import grammask
+from grammask.decoding.forced import CertainText
 from grammask.models import FunctionModel
+from grammask.sampling import Sampler
 from grammask.server.metrics import Metrics
 from grammask.server.scheduler import Ended, Event, Failed, Job, Piece, QueueFull, Scheduler
 from grammask.server.scheduler.queue import FairQueue
+from grammask.server.scheduler.sequence import OutputSequence
 from support.models import byte_vocabulary
 from support.server import Served, random_model, served
 
@@ -212,6 +215,83 @@ def test_forced_text_costs_no_passes() -> None:
         answer = server.chat(guided_regex="(yes|no), certainly and without any doubt").json()
         assert answer["choices"][0]["message"]["content"].endswith("without any doubt")
         assert len(counted) == 1
+
+
+@pytest.mark.parametrize("pattern", ["surely (not )?[a-z]{9}", "[a-z]{3,9}"])
+@pytest.mark.parametrize("logprobs", [False, True])
+@pytest.mark.parametrize("together", [1, 2, 8])
+def test_n_outputs_read_their_prompt_once(together: int, logprobs: bool, pattern: str) -> None:
+    """And each is what it is by itself, whether the others run beside it or come later."""
+    n, prompt = 5, "p" * 100
+    options = {"temperature": 1.0, "logprobs": logprobs}
+    expected = [_by_itself(prompt, index, pattern, options) for index in range(n)]
+    assert len(set(expected)) > 1
+    model, counted = random_model(), []
+    inner = model._logits
+
+    def logits(tokens: Any) -> Any:
+        counted.append(len(tokens))
+        return inner(tokens)
+
+    model._logits = logits
+    with served(model, max_sequences=together, prefill_chunk=32) as server:
+        body = {"model": "random", "prompt": prompt, "n": n, "seed": 3, "guided_regex": pattern}
+        answer = server.post("/v1/completions", {**body, **({"logprobs": 0} if logprobs else {})}).json()
+        assert [choice["text"] for choice in answer["choices"]] == expected
+        # The last part of the prompt goes together with what is certain after it, if that is known.
+        parts = [length for length in counted if length <= len(prompt)]
+        assert parts in ([32, 64, 96], [32, 64, 96, 100])
+        assert server.service.scheduler._batch._sessions == {}
+
+
+def _by_itself(prompt: str, index: int, pattern: str, options: dict[str, Any]) -> str:
+    """One of the n outputs, without a scheduler."""
+    model = random_model()
+    vocabulary = model.vocabulary
+    sampler = Sampler(
+        grammask.Sampling(**options),
+        vocabulary.size,
+        eos_token_ids=vocabulary.eos_token_ids,
+        token_bytes=vocabulary.token_bytes,
+    )
+    compiled = grammask.compile(grammask.Regex(pattern), vocabulary)
+    job = Job(model.encode(prompt), compiled, sampler.sampling, 3, 5, 1024, "", 0.0, never_cut=True)
+    sequence = OutputSequence(job, index, sampler, vocabulary, CertainText(vocabulary))
+    session, text = model.session(), ""
+    mask = np.zeros((vocabulary.size + 31) // 32, np.int32)
+    while True:
+        sequence.prepare()
+        piece = sequence.piece()
+        text += piece.text if piece else ""
+        if sequence.finish_reason is not None:
+            return text
+        row = session.forward(sequence.unread)
+        sequence.unread.clear()
+        if sequence.needs_mask:
+            sequence.matcher.fill_mask(mask)
+        sequence.choose(row, mask)
+        if sequence.finish_reason is not None:
+            piece = sequence.piece()
+            return text + (piece.text if piece else "")
+
+
+def test_who_reads_for_others_may_leave() -> None:
+    """The client of n outputs hangs up while the prompt is read, or a pass fails: nothing is left behind."""
+    calls = []
+
+    def logits(tokens: Any) -> Any:
+        calls.append(tokens)
+        if len(calls) == 2:
+            raise MemoryError("no room")
+        return np.eye(258)[ord("a")] * 30
+
+    model = FunctionModel(byte_vocabulary(), logits, chat=lambda m: str(m[-1]["content"]), name="fails")
+    with served(model, prefill_chunk=16, max_sequences=2) as server:
+        assert server.chat("x" * 100, max_tokens=2, n=3).status_code == 500
+        answer = server.chat("x" * 100, max_tokens=2, n=3).json()
+        assert [choice["message"]["content"] for choice in answer["choices"]] == ["aa"] * 3
+        _until(lambda: server.service.scheduler.live_sequences == 0)
+        assert server.service.scheduler._batch._sessions == {}
 
 
 def test_the_scheduler_by_itself() -> None:

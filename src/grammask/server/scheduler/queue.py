@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from grammask.server.scheduler.job import Job
     from grammask.server.scheduler.sequence import OutputSequence
 
 
@@ -42,6 +43,10 @@ class FairQueue:
         else:
             del self._by_client[client]
         return sequence
+
+    def jobs(self) -> set[Job]:
+        """Of which outputs wait."""
+        return {sequence.job for line in self._by_client.values() for sequence in line}
 
     def remove(self, unwanted: Callable[[OutputSequence], bool]) -> list[OutputSequence]:
         """Takes out what is not wanted any more."""

@@ -3,7 +3,7 @@
 In each step every running output reads its next token, a new one reads a part of its prompt, and all of it is one pass
 of the model. The masks are computed by a second thread during the pass: both are native code that leaves Python free.
 A long prompt is read in parts of a fixed size, at most one part's worth of tokens in each step, so that it neither
-stalls the others nor depends on them.
+stalls the others nor depends on them. The n outputs of a request read their prompt once (``shared_prompts``).
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from grammask.server.metrics import Metrics
 from grammask.server.scheduler.job import Event, Failed, Job
 from grammask.server.scheduler.queue import FairQueue, QueueFull
 from grammask.server.scheduler.sequence import OutputSequence
+from grammask.server.scheduler.shared_prompts import SharedPrompts
 
 Deliver = Callable[[list[tuple[Job, Event]]], None]
 """Called from the scheduler's thread with what happened in a step."""
@@ -161,6 +162,7 @@ class Scheduler:
     def _run(self) -> None:
         try:
             self._batch = self._make_batch()
+            self._prompts = SharedPrompts(self._batch)
             self._ready.set()
             while self._wait_for_work():
                 self._step()
@@ -174,6 +176,7 @@ class Scheduler:
 
     def _wait_for_work(self) -> bool:
         with self._wake:
+            self._prompts.keep_only(self._queue.jobs())
             while not self._stopping and not self._running and not len(self._queue):
                 self._wake.wait()
             if self._stopping:
@@ -189,12 +192,15 @@ class Scheduler:
                 sequence.slot = self._batch.add()
                 self._running.append(sequence)
                 self._prepare(sequence)
+                if sequence.slot is not None:
+                    self._prompts.join(sequence)
         return True
 
     def _step(self) -> None:
         self._drop_unwanted()
         reads, complete = self._next_reads()
-        if not reads:
+        complete += self._prompts.due(complete)
+        if not reads and not complete:
             return
         with_mask = [sequence for sequence in complete if sequence.needs_mask]
         masks = self._masks[: len(with_mask)]
@@ -202,7 +208,7 @@ class Scheduler:
         start = time.perf_counter()
         slots = {sequence.slot: tokens for sequence, tokens in reads if sequence.slot is not None}
         try:
-            rows = self._batch.forward(slots)
+            rows = self._batch.forward(slots) if slots else {}
         except Exception as error:  # out of memory, for example: what was in this pass is lost, the server is not
             filling.result()
             log.exception("a forward pass failed")
@@ -216,6 +222,7 @@ class Scheduler:
         row_of = {id(sequence): row for row, sequence in enumerate(with_mask)}
         for sequence, tokens in reads:
             del sequence.unread[: len(tokens)]
+        self._prompts.hand_on(complete, rows)
         for sequence in complete:
             assert sequence.slot is not None
             mask = masks[row_of.get(id(sequence), 0)] if with_mask else self._masks[0]
@@ -235,6 +242,8 @@ class Scheduler:
         reads: list[tuple[OutputSequence, list[int]]] = []
         room = self._chunk
         for sequence in sorted(self._running, key=lambda sequence: sequence.last_turn):
+            if self._prompts.waits(sequence):
+                continue
             tokens = sequence.unread[: self._chunk]
             if len(tokens) > SHORT:
                 if len(tokens) > room:
@@ -289,6 +298,7 @@ class Scheduler:
 
     def _remove(self, sequence: OutputSequence) -> None:
         if sequence.slot is not None:
+            self._prompts.leave(sequence)
             self._batch.remove(sequence.slot)
             sequence.slot = None
             with self._wake:
