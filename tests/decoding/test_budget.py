@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import grammask
 from grammask import BudgetTooSmall, Choice, JsonSchema, Regex, Sampling
+from grammask.decoding import fewest
 from grammask.models import FunctionModel, Model
 from support.models import END, WritingModel, byte_vocabulary, indifferent_model
 
@@ -90,14 +91,26 @@ def test_random_schemas_at_tight_budgets(schema: Any, seed: int, temperature: fl
 
 @given(SCHEMAS)
 def test_below_the_minimum_nothing_is_written(schema: Any) -> None:
+    """The limit is lowered until no output is known to fit; tests/decoding/test_fewest.py tells that none does."""
     model = indifferent_model(byte_vocabulary(WORDS))
     constraint = JsonSchema(schema)
     needed = shortest(model, constraint)
-    if needed > 1:
-        calls = []
-        with pytest.raises(BudgetTooSmall, match=f"takes {needed} tokens, the limit is {needed - 1}") as caught:
-            model.generate("p", constraint, max_tokens=needed - 1, cancelled=lambda: bool(calls.append(1)))
-        assert (caught.value.needed, calls) == (needed, [])
+    calls: list[int] = []
+    for limit in range(needed - 1, 0, -1):
+        calls.clear()
+        try:
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(fewest, "MOST_TOKENS_TRIED", 1000)
+                result = model.generate("p", constraint, max_tokens=limit, cancelled=lambda: bool(calls.append(1)))
+        except BudgetTooSmall as error:
+            refusal = error
+            break
+        jsonschema.validate(json.loads(result.text), schema)
+        assert len(result.tokens) <= limit
+    else:
+        return
+    assert f"takes {needed} tokens, the limit is {limit}" in str(refusal)
+    assert (refusal.needed, calls) == (needed, [])
 
 
 def looping_model(habit: bytes) -> FunctionModel:
@@ -152,9 +165,27 @@ def test_a_large_budget_changes_nothing() -> None:
             assert (guarded.text, guarded.limited) == (free.text, False)
 
 
-def test_cutting_by_request() -> None:
-    result = WritingModel("abcdef").generate("p", Regex("[a-z]{6}"), max_tokens=3, truncate="allow")
-    assert (result.text, result.complete, result.finish_reason, result.limited) == ("abc", False, "length", False)
+ENDS: list[tuple[str, str, grammask.Constraint | None, dict[str, Any], tuple[str, bool, str, bool]]] = [
+    # What the model would write, the constraint, options; then text, complete, finish reason, limited.
+    ("ends-by-itself", "abc", Regex("[a-z]+"), {"max_tokens": 4}, ("abc", True, "stop", False)),
+    ("nothing-can-follow", "abcdef", Regex("[a-z]{3}"), {"max_tokens": 9}, ("abc", True, "stop", False)),
+    ("nothing-can-follow-at-the-limit", "abc", Regex("[a-z]{3}"), {"max_tokens": 3}, ("abc", True, "stop", False)),
+    ("no-room-for-the-end", "abc", Regex("[a-z]+"), {"max_tokens": 3}, ("abc", True, "length", True)),
+    ("no-room-for-more", "abcdef", None, {"max_tokens": 3}, ("abc", True, "length", True)),
+    ("closed-in-time", '"abcdef"', JsonSchema({"type": "string"}), {"max_tokens": 5}, ('"abc"', True, "stop", True)),
+    ("stop", "abcdef", None, {"max_tokens": 5, "stop": "d"}, ("abc", True, "stop_sequence", False)),
+    ("cut", "abcdef", Regex("[a-z]{6}"), {"max_tokens": 3, "truncate": "allow"}, ("abc", False, "length", True)),
+]
+
+
+@pytest.mark.parametrize(("text", "constraint", "options", "expected"), [e[1:] for e in ENDS], ids=[e[0] for e in ENDS])
+def test_why_an_output_ended(
+    text: str, constraint: Any, options: dict[str, Any], expected: tuple[str, bool, str, bool]
+) -> None:
+    # Beam search takes no stop texts.
+    for strategy in (None,) if "stop" in options else (None, "beam"):
+        result = WritingModel(text).generate("p", constraint, strategy=strategy, **options)
+        assert (result.text, result.complete, result.finish_reason, result.limited) == expected
 
 
 def test_certain_text_takes_the_fewest_tokens_where_there_is_no_room() -> None:

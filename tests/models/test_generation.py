@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -64,9 +65,21 @@ def test_small_budgets_end_valid(model: Model, name: str, extra: int) -> None:
         assert result.complete, result.text
         assert len(result.tokens) <= limit
         jsonschema.validate(json.loads(result.text), schema)
-    if len(shortest) > 1:
-        with pytest.raises(BudgetTooSmall, match=f"takes {len(shortest)} tokens"):
-            model.generate(chat("Describe a box in JSON."), compiled, max_tokens=len(shortest) - 1)
+    if len(shortest) > 2:
+        with pytest.raises(BudgetTooSmall, match=f"takes {len(shortest)} tokens, the limit is 1"):
+            model.generate(chat("Describe a box in JSON."), compiled, max_tokens=1)
+
+
+@pytest.mark.parametrize(
+    "sampling", [Sampling(temperature=0), Sampling(temperature=1, seed=2)], ids=["greedy", "drawn"]
+)
+@pytest.mark.parametrize(("pattern", "limit"), [("[a-z]{5}", 1), ("[a-z]{40}", 3), ("( [a-z]{9}){4}", 4)])
+def test_words_of_one_token(model: Model, pattern: str, limit: int, sampling: Sampling) -> None:
+    """Letters repeated, the shortest text, take more tokens than words."""
+    result = model.generate(chat("Write a word."), Regex(pattern), sampling=sampling, max_tokens=limit)
+    assert result.complete
+    assert len(result.tokens) <= limit
+    assert re.fullmatch(pattern, result.text)
 
 
 def test_the_prompt_cache_does_not_change_a_bit(model: Model) -> None:

@@ -277,6 +277,47 @@ def test_parallel_calls_after_text() -> None:
         assert content(writer.chat(temperature=0, tools=TOOLS, tool_choice="none").json()) == text
 
 
+def test_tools_within_a_limit() -> None:
+    """Text is cut and says so; a call that was begun is whole at every limit, the second one too."""
+    calls = [{"name": "find", "arguments": {"name": name, "age": 7}} for name in ("Bo", "Cy")]
+    text = "On it. " + "".join(f"<tool_call>{json.dumps(call)}</tool_call>" for call in calls)
+    counts = set()
+    with served(WritingModel(text), whitespace="flexible") as writer:
+        for limit in (1, 3, 7, 40, 69, 70, 80, 100, 110, 160, 200):
+            for stream in (False, True):
+                answer = writer.chat(temperature=0, tools=TOOLS, max_tokens=limit, stream=stream)
+                if stream:
+                    steps = [step["choices"][0] for step in events(answer.text)]
+                    reason = steps[-1]["finish_reason"]
+                    shown = "".join(step["delta"].get("content") or "" for step in steps)
+                    parts: dict[int, list[str]] = {}
+                    for step in steps:
+                        for call in step["delta"].get("tool_calls", []):
+                            part = parts.setdefault(call["index"], [call["function"].get("name"), ""])
+                            part[1] += call["function"]["arguments"]
+                    written = list(parts.values())
+                else:
+                    [choice] = answer.json()["choices"]
+                    reason, shown = choice["finish_reason"], choice["message"]["content"]
+                    functions = [call["function"] for call in choice["message"]["tool_calls"] or []]
+                    written = [[function["name"], function["arguments"]] for function in functions]
+                for name, arguments in written:
+                    jsonschema.validate(json.loads(arguments), PERSON if name == "find" else {"maxProperties": 0})
+                assert reason == ("tool_calls" if written else "length"), (limit, answer.text)
+                assert shown.startswith("On it. "[:limit])
+                counts.add(len(written))
+    assert counts == {0, 1, 2}
+
+
+@pytest.mark.parametrize("fields", [{}, {"tools": TOOLS}, {"guided_regex": "[a-z ]+"}], ids=["text", "tools", "regex"])
+def test_text_that_is_cut_says_so(fields: dict[str, Any]) -> None:
+    """Also where the constraint would let the answer end there."""
+    with served(WritingModel("some words")) as writer:
+        for limit, text, reason in ((6, "some w", "length"), (20, "some words", "stop")):
+            [choice] = writer.chat(temperature=0, max_tokens=limit, **fields).json()["choices"]
+            assert (choice["message"]["content"], choice["finish_reason"]) == (text, reason)
+
+
 def test_an_answer_in_the_format_asked_for_or_calls() -> None:
     """With tools and a format, an output is one or the other; even where the answer spells the beginning of a call."""
     schema = {"type": "json_schema", "json_schema": {"name": "p", "schema": {"type": "string", "maxLength": 20}}}

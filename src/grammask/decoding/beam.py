@@ -26,8 +26,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grammask._core import ConstraintTooLargeError
-from grammask.decoding.budget import MAX_ASKED, Budget
+from grammask.decoding.budget import MAX_ASKED, completion_within, known_completion
 from grammask.decoding.output import Output, resolve_output
 from grammask.decoding.result import FinishReason, InvalidValue, Result, Usage
 from grammask.decoding.strategy import Interruption, Strategy
@@ -84,15 +83,27 @@ class BeamSearch(Strategy):
 
         if not isinstance(model, Model):
             raise ModelError(f"{model.name} does not show its logits, so there is no beam search over its outputs")
-        for name in ("stop", "heal", "session", "thinking"):
-            if options.get(name):
-                raise ValueError(f"{name} does not go together with beam search: leave it out")
+        self.check(options)
         sampling = options.get("sampling") or Sampling(temperature=0)
-        _check(sampling)
         output = resolve_output(constraint, model.vocabulary)
         interruption = Interruption(options.get("cancelled"), options.get("timeout"))
         search = _Search(self, model, prompt, output, sampling, dict(options), interruption)
         return TextStream(search.events(), cancel=interruption.cancel, partial=output.partial)
+
+    def check(self, options: Mapping[str, Any]) -> None:
+        for name in ("stop", "heal", "session", "thinking"):
+            if options.get(name):
+                raise ValueError(f"{name} does not go together with beam search: leave it out")
+        sampling = options.get("sampling")
+        if sampling is None:
+            return
+        neutral = type(sampling)()
+        for setting in fields(sampling):
+            name = setting.name
+            if name not in _PLAIN and getattr(sampling, name) != getattr(neutral, name):
+                raise ValueError(f"{name} changes the distribution that beam search looks through: leave it out")
+        if not sampling.is_greedy and sampling.temperature != 1:
+            raise ValueError(f"temperature is {sampling.temperature}, but beam search draws nothing: leave it out")
 
     def score(self, logprob: float, length: int) -> float:
         """The score of ``length`` tokens with this sum of log-probabilities."""
@@ -103,27 +114,19 @@ class BeamSearch(Strategy):
         return max(self.score(logprob, length + 1), self.score(logprob, max_tokens))
 
 
-def _check(sampling: Sampling) -> None:
-    neutral = type(sampling)()
-    for setting in fields(sampling):
-        name = setting.name
-        if name not in _PLAIN and getattr(sampling, name) != getattr(neutral, name):
-            raise ValueError(f"{name} changes the distribution that beam search looks through: leave it out")
-    if not sampling.is_greedy and sampling.temperature != 1:
-        raise ValueError(f"temperature is {sampling.temperature}, but beam search draws nothing: leave it out")
-
-
 @dataclass(frozen=True)
 class _Hypothesis:
     """A beginning of an output, or a whole one.
 
     Attributes:
         slot: its sequence in the batch; None once it has ended.
+        plan: tokens that complete it, None if none are known.
         row: log-probabilities of the next token, float64 [vocabulary size].
     """
 
     matcher: Matcher
     slot: int | None
+    plan: list[int] | None = None
     tokens: tuple[SampledToken, ...] = ()
     logprob: float = 0.0
     row: NDArray[np.float64] | None = None
@@ -170,13 +173,15 @@ class _Search:
 
         start = time.perf_counter()
         matcher = self._output.compiled.matcher()
-        if not self._may_cut:
-            Budget(matcher, self._limit, self._ends.__contains__)
+        if self._may_cut:
+            plan = known_completion(matcher)
+        else:
+            plan = completion_within(matcher, self._limit, self._model.vocabulary)
         batch = sequence_batch(self._model)
         slot = batch.add()
         rows = batch.forward({slot: self._prompt_ids})
         self._calls += 1
-        live = [_Hypothesis(matcher, slot, row=_log_softmax(rows[slot]))]
+        live = [_Hypothesis(matcher, slot, plan, row=_log_softmax(rows[slot]))]
         prompt_seconds = time.perf_counter() - start
         interrupted: FinishReason | None = None
         while live and not self._is_decided(live):
@@ -199,7 +204,7 @@ class _Search:
             self._set_ends_aside(parent)
         # Merging is stable: of equal ones, that of the better parent comes first, and below one parent the lower token.
         ranked = heapq.merge(*map(self._extensions, live), key=lambda extension: -extension.logprob)
-        chosen: list[tuple[_Extension, Matcher]] = []
+        chosen: list[tuple[_Extension, _Hypothesis]] = []
         for extension in ranked:
             matcher = extension.parent.matcher.copy()
             token_id, length = extension.token.token_id, len(extension.parent.tokens) + 1
@@ -207,12 +212,14 @@ class _Search:
                 raise RuntimeError(
                     f"the matcher refuses token {token_id}, which it allowed: please report this as a bug"
                 )
-            if not self._may_cut and not self._fits(matcher, length):
+            plan = _plan_after(extension, matcher)
+            longer = _Hypothesis(matcher, extension.parent.slot, plan, _tokens(extension), extension.logprob)
+            if not self._may_cut and (plan is None or length + len(plan) > self._limit):
                 self._limited = True
             elif length == self._limit:
-                self._set_aside(_Hypothesis(matcher, None, _tokens(extension), extension.logprob, None, "length"))
+                self._set_aside(replace(longer, slot=None, finish_reason=self._reason_at_limit(matcher)))
             else:
-                chosen.append((extension, matcher))
+                chosen.append((extension, longer))
                 if len(chosen) == self._beam.width:
                     break
         self._written += len(chosen)
@@ -227,7 +234,7 @@ class _Search:
         for token_id in sorted(self._ends):
             extension = self._extension(parent, token_id, self._allowed(parent))
             if extension.logprob > -math.inf:
-                self._set_aside(_Hypothesis(parent.matcher, None, _tokens(extension), extension.logprob))
+                self._set_aside(_Hypothesis(parent.matcher, None, [], _tokens(extension), extension.logprob))
 
     def _extensions(self, parent: _Hypothesis) -> Iterator[_Extension]:
         """The extensions of a hypothesis that go on, best first: the likeliest, and the one that leads to an end."""
@@ -237,9 +244,8 @@ class _Search:
         going_on = ids[np.argsort(-logprobs, kind="stable")]
         going_on = going_on[~np.isin(going_on, list(self._ends)) & (parent.row[going_on] > -math.inf)]
         asked = going_on[: max(MAX_ASKED, self._beam.width)].tolist()
-        rest = _completion(parent.matcher)
-        if rest and rest[0] not in asked and rest[0] in going_on:
-            asked.append(rest[0])
+        if parent.plan and parent.plan[0] not in asked and parent.plan[0] in going_on:
+            asked.append(parent.plan[0])
         return (self._extension(parent, token_id, ids) for token_id in asked)
 
     def _allowed(self, parent: _Hypothesis) -> NDArray[np.int32]:
@@ -255,7 +261,7 @@ class _Search:
         return _Extension(parent, SampledToken(token_id, logprob, logprob, (), (), report), parent.logprob + logprob)
 
     def _read(
-        self, live: Sequence[_Hypothesis], chosen: Sequence[tuple[_Extension, Matcher]], batch: SequenceBatch
+        self, live: Sequence[_Hypothesis], chosen: Sequence[tuple[_Extension, _Hypothesis]], batch: SequenceBatch
     ) -> list[_Hypothesis]:
         """One forward pass over the new tokens. The first extension of a hypothesis takes over its sequence."""
         taken: set[int] = set()
@@ -274,14 +280,14 @@ class _Search:
         rows = batch.forward(unread)
         self._calls += 1
         return [
-            _Hypothesis(matcher, slot, _tokens(extension), extension.logprob, _log_softmax(rows[slot]))
-            for slot, (extension, matcher) in zip(slots, chosen, strict=True)
+            replace(longer, slot=slot, row=_log_softmax(rows[slot]))
+            for slot, (_, longer) in zip(slots, chosen, strict=True)
         ]
 
-    def _fits(self, matcher: Matcher, length: int) -> bool:
-        """Whether an output can be completed from here within the limit."""
-        rest = _completion(matcher)
-        return rest is not None and length + len(rest) <= self._limit
+    def _reason_at_limit(self, matcher: Matcher) -> FinishReason:
+        """Why an output ends that has used up its tokens."""
+        nothing_follows = matcher.is_complete and not set(matcher.allowed_token_ids().tolist()) - self._ends
+        return "stop" if nothing_follows else "length"
 
     # -- what has ended
 
@@ -341,7 +347,7 @@ class _Search:
             system_fingerprint=fingerprint_of_results(self._model),
             seconds=seconds,
             prompt_seconds=prompt_seconds,
-            limited=self._limited,
+            limited=self._limited or hypothesis.finish_reason == "length",
         )
 
 
@@ -349,12 +355,12 @@ def _tokens(extension: _Extension) -> tuple[SampledToken, ...]:
     return (*extension.parent.tokens, extension.token)
 
 
-def _completion(matcher: Matcher) -> list[int] | None:
-    """Tokens that complete the output from here; None if none are known."""
-    try:
-        return matcher.shortest_completion()
-    except ConstraintTooLargeError:
-        return None
+def _plan_after(extension: _Extension, matcher: Matcher) -> list[int] | None:
+    """Tokens that complete the output after an extension; None if none are known."""
+    plan, known = extension.parent.plan, known_completion(matcher)
+    if plan and plan[0] == extension.token.token_id and (known is None or len(known) >= len(plan)):
+        return plan[1:]
+    return known
 
 
 def _log_softmax(row: NDArray[np.float32]) -> NDArray[np.float64]:

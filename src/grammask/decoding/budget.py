@@ -2,7 +2,8 @@
 
 A token is admissible under a budget if, after it, the output can still be completed with the tokens that are left. The
 core tells tokens that complete an output from where it stands (``Matcher.shortest_completion``): a short text, in the
-fewest tokens that spell it. Its length is an upper bound, so what it admits can certainly be completed.
+fewest tokens that spell it. Its length is an upper bound, so what it admits can certainly be completed. Where it does
+not fit to begin with, texts that take fewer tokens are searched for (``decoding.fewest``).
 
 Asking for every token of a vocabulary would cost too much. So a token is chosen under the constraint's mask first, and
 asked about afterwards; if it is not admissible it is excluded and another one is chosen. Drawing again among the rest
@@ -24,11 +25,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grammask._core import ConstraintTooLargeError
+from grammask.decoding.fewest import fewest_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from grammask._core import Matcher
+    from grammask.engine.vocabulary import Vocabulary
     from grammask.sampling import SampledToken, SamplerState
 
 MAX_REFUSALS = 24
@@ -43,15 +46,19 @@ class BudgetTooSmall(ValueError):
     Attributes:
         max_tokens: the limit.
         needed: a limit that is large enough, None if no completion is known at all.
+        exhausted: not all outputs were looked at, so one that fits may exist.
     """
 
-    def __init__(self, max_tokens: int, needed: int | None) -> None:
+    def __init__(self, max_tokens: int, needed: int | None, *, exhausted: bool = True) -> None:
         self.max_tokens = max_tokens
         self.needed = needed
+        self.exhausted = exhausted
         if needed is None:
             message = f"no short output of this constraint is known, so none is certain to fit into {max_tokens} tokens"
         else:
             message = f"the shortest known output of this constraint takes {needed} tokens, the limit is {max_tokens}"
+            if exhausted:
+                message += " (there may be one of fewer, but the search for it took too long)"
         super().__init__(f"{message}: raise max_tokens, or allow outputs to be cut with truncate='allow'")
 
 
@@ -61,6 +68,7 @@ class Budget:
     Args:
         matcher: the constraint's state; asked, and always left as it was.
         max_tokens: the tokens that may be written from here.
+        vocabulary: of the matcher.
         ends: whether a token ends the output; such a token is only allowed where the output is complete.
 
     Attributes:
@@ -70,29 +78,26 @@ class Budget:
         BudgetTooSmall: no output is known to fit.
     """
 
-    def __init__(self, matcher: Matcher, max_tokens: int, ends: Callable[[int], bool]) -> None:
+    def __init__(self, matcher: Matcher, max_tokens: int, vocabulary: Vocabulary, ends: Callable[[int], bool]) -> None:
         self._matcher = matcher
         self._left = max_tokens
+        self._vocabulary = vocabulary
         self._ends = ends
         self.refusals = 0
-        plan = _completion(matcher)
-        if plan is None or len(plan) > max_tokens:
-            raise BudgetTooSmall(max_tokens, None if plan is None else len(plan))
-        self._plan = plan
+        self._plan = completion_within(matcher, max_tokens, vocabulary)
 
-    def forced(self, token_ids: list[int], forced_bytes: int, token_length: Callable[[int], int]) -> list[int]:
+    def forced(self, token_ids: list[int], forced_bytes: int) -> list[int]:
         """Of tokens that spell certain text, those to write: the same, or where there is no room for them, the fewest.
 
         Args:
             token_ids: the tokens, as the model would like to see them.
             forced_bytes: the length of the certain text, which may be longer than these tokens.
-            token_length: bytes of a token.
         """
         if len(token_ids) + self._length_after(token_ids) <= self._left:
             return token_ids
         kept, spelled = [], 0
         for token_id in self._plan:
-            spelled += token_length(token_id)
+            spelled += len(self._vocabulary.token_bytes(token_id) or b"")
             if spelled > forced_bytes:
                 break
             kept.append(token_id)
@@ -122,7 +127,7 @@ class Budget:
     def take(self, token_id: int) -> None:
         """A token was written; the matcher has accepted it."""
         self._left -= 1
-        found = None if self._ends(token_id) else _completion(self._matcher)
+        found = None if self._ends(token_id) else known_completion(self._matcher)
         if self._plan and self._plan[0] == token_id and (found is None or len(found) >= len(self._plan)):
             found = self._plan[1:]
         self._plan = found or []
@@ -140,7 +145,7 @@ class Budget:
                 raise RuntimeError(
                     f"the matcher refuses token {token_id}, which is certain: please report this as a bug"
                 )
-        found = _completion(self._matcher)
+        found = known_completion(self._matcher)
         self._matcher.rollback(len(token_ids))
         known = len(found) if found is not None else 1 << 62
         if token_ids == self._plan[: len(token_ids)]:
@@ -159,7 +164,25 @@ class Budget:
             words[token_id >> 5] |= np.uint32(1 << (token_id & 31))
 
 
-def _completion(matcher: Matcher) -> list[int] | None:
+def completion_within(matcher: Matcher, max_tokens: int, vocabulary: Vocabulary) -> list[int]:
+    """Tokens that complete the output, at most ``max_tokens``.
+
+    Raises:
+        BudgetTooSmall: no output is known to fit.
+    """
+    known = known_completion(matcher)
+    if known is None:
+        raise BudgetTooSmall(max_tokens, None)
+    if len(known) <= max_tokens:
+        return known
+    search = fewest_tokens(matcher.copy(), max_tokens, vocabulary)
+    if search.tokens is None:
+        raise BudgetTooSmall(max_tokens, len(known), exhausted=search.exhausted)
+    return search.tokens
+
+
+def known_completion(matcher: Matcher) -> list[int] | None:
+    """Tokens that complete the output with a short text; None if the core finds none."""
     try:
         return matcher.shortest_completion()
     except ConstraintTooLargeError:

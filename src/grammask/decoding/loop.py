@@ -83,7 +83,7 @@ class Decoding:
         self._end_ids = sorted(
             self._eos_ids | {token for token in self._stop_ids if vocabulary.token_bytes(token) is None}
         )
-        self._budget = None if may_cut else Budget(matcher, max_tokens, self._end_ids.__contains__)
+        self._budget = None if may_cut else Budget(matcher, max_tokens, vocabulary, self._end_ids.__contains__)
         self._mask = np.zeros((vocabulary.size + 31) // 32, dtype=np.int32)
         self._forced_count = 0
         self._model_calls = 0
@@ -99,8 +99,8 @@ class Decoding:
 
     @property
     def is_limited(self) -> bool:
-        """The budget has refused a token that the constraint allows."""
-        return self._budget is not None and self._budget.refusals > 0
+        """Whether the limit had a say: it forbade a token that the constraint allows, or ended the output."""
+        return self.finish_reason == "length" or (self._budget is not None and self._budget.refusals > 0)
 
     @property
     def is_complete(self) -> bool:
@@ -148,10 +148,7 @@ class Decoding:
         token_ids = self._certain.tokens(self._matcher, self.pieces)
         if self._budget is None or not token_ids:
             return token_ids
-        return self._budget.forced(token_ids, len(self._matcher.forced_bytes()), self._length_of)
-
-    def _length_of(self, token_id: int) -> int:
-        return len(self._vocabulary.token_bytes(token_id) or b"")
+        return self._budget.forced(token_ids, len(self._matcher.forced_bytes()))
 
     def close(self) -> None:
         """Gives the session back; to be called when the iteration is over or given up."""

@@ -16,9 +16,9 @@ T = TypeVar("T")
 FinishReason = Literal["stop", "stop_sequence", "length", "cancelled", "timeout", "error"]
 """Why an output ended.
 
-``stop``            the model chose to end, or nothing could follow.
+``stop``            the model chose to end, or nothing could follow. (``limited`` tells whether the limit led there.)
 ``stop_sequence``   a stop text or a stop token appeared.
-``length``          ``max_tokens`` or the model's context was used up.
+``length``          ``max_tokens`` or the model's context was used up where more could have followed.
 ``cancelled``       the caller asked to end.
 ``timeout``         the call's ``timeout`` ran out.
 ``error``           generation failed; only ``generate_many`` reports failures this way.
@@ -90,7 +90,8 @@ class Result(Generic[T]):
             equal calls are expected to give equal outputs (``grammask.system_fingerprint`` tells what is in it).
         seconds: wall time of the whole call.
         prompt_seconds: the part of it up to the end of the first forward pass, which reads the prompt.
-        limited: ``max_tokens`` forbade a token that the constraint alone allows, so that the output could be completed.
+        limited: the token limit had a say: it forbade a token that the constraint alone allows, so that the output
+            could be completed, or the finish reason is "length".
         reasoning: what the model wrote before (or beside) the output: a draft, a reasoning field, thinking.
         samples: all outputs, where ``n`` of them were asked for or voted.
         vote: how the samples voted.

@@ -94,8 +94,7 @@ async def updates(generation: Generation, reading: Reading, service: Service) ->
         async for event in events:
             reader = readers[event.index]
             if isinstance(event, Ended):
-                complete = event.reason in ("stop", "stop_sequence")
-                for delta in reader.finish(event.token_ids, complete=complete) if reader else ():
+                for delta in reader.finish(event.token_ids, complete=event.complete) if reader else ():
                     yield Update(event.index, delta)
                 yield Update(event.index, reason=_reason(event, reader, reading))
                 continue
@@ -138,8 +137,10 @@ def note_usage(record: LogRecord, generation: Generation) -> None:
 
 
 def _reason(event: Ended, reader: ToolStream | None, reading: Reading) -> Reason:
-    if event.reason == "length":
+    has_calls = reader is not None and reader.count > 0
+    # Calls are of use as soon as they are whole, even where the limit left no room for more of them.
+    if event.reason == "length" and not (has_calls and event.complete):
         return "length"
     # A call that the request named is an answer as asked for: OpenAI says "stop" then.
     named = reading.tools is not None and reading.tools.named
-    return "tool_calls" if reader is not None and reader.count and not named else "stop"
+    return "tool_calls" if has_calls and not named else "stop"

@@ -67,12 +67,14 @@ class Ended:
         reason: why.
         token_ids: of the whole output.
         forced: how many of them were certain.
+        complete: they are a valid output, even if there could have been more of it.
     """
 
     index: int
     reason: FinishReason
     token_ids: tuple[int, ...]
     forced: int
+    complete: bool
 
 
 @dataclass(frozen=True)

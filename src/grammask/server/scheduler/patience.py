@@ -13,6 +13,7 @@ from typing import cast
 
 from grammask._core import Matcher
 from grammask.decoding.budget import Budget
+from grammask.engine.vocabulary import Vocabulary
 
 SECONDS = 0.5
 """Of processor time, so that a busy machine does not count against an output."""
@@ -30,6 +31,7 @@ class PatientMatcher:
         self._left = SECONDS
         self.accept = matcher.accept
         self.rollback = matcher.rollback
+        self.copy = matcher.copy
 
     @property
     def exhausted(self) -> bool:
@@ -46,11 +48,13 @@ class PatientMatcher:
             self._left -= time.thread_time() - start
 
 
-def patient_budget(matcher: Matcher, max_tokens: int, ends: Callable[[int], bool]) -> tuple[Budget, PatientMatcher]:
+def patient_budget(
+    matcher: Matcher, max_tokens: int, vocabulary: Vocabulary, ends: Callable[[int], bool]
+) -> tuple[Budget, PatientMatcher]:
     """A budget, and what tells whether it still holds.
 
     Raises:
         BudgetTooSmall: no output is known to fit.
     """
     patient = PatientMatcher(matcher)
-    return Budget(cast(Matcher, patient), max_tokens, ends), patient
+    return Budget(cast(Matcher, patient), max_tokens, vocabulary, ends), patient

@@ -61,7 +61,9 @@ class OutputSequence:
         self._budget: Budget | None = None
         self._patience: PatientMatcher | None = None
         if job.never_cut:
-            self._budget, self._patience = patient_budget(self._matcher, job.max_tokens, self._end_ids.__contains__)
+            self._budget, self._patience = patient_budget(
+                self._matcher, job.max_tokens, vocabulary, self._end_ids.__contains__
+            )
         self._assembler = TextAssembler(sampling.stop, include_stop=sampling.include_stop)
         self._pending: list[int] = []
         self._token_ids: list[int] = []
@@ -102,9 +104,7 @@ class OutputSequence:
         if not self._pending and self._matcher.is_complete and not self._allows_more():
             self.finish_reason = "stop"
         elif len(self._token_ids) >= self.job.max_tokens:
-            # What was completed within its limit is whole, even if there could have been more of it.
-            whole = self._budget is not None and self._matcher.is_complete
-            self.finish_reason = "stop" if whole else "length"
+            self.finish_reason = "length"
 
     def choose(self, logits: NDArray[np.float32], mask: NDArray[np.int32]) -> None:
         """Writes the next token.
@@ -141,13 +141,14 @@ class OutputSequence:
     def ended(self) -> Ended:
         """The end of the output, which has a ``finish_reason``."""
         assert self.finish_reason is not None
-        return Ended(self.index, self.finish_reason, tuple(self._token_ids), self._forced)
+        complete = self.finish_reason == "stop" or self._matcher.is_complete
+        return Ended(self.index, self.finish_reason, tuple(self._token_ids), self._forced, complete)
 
     def _certain_tokens(self) -> list[int]:
         certain = self._certain.tokens(self._matcher, self._bytes)
         if self._budget is None or not certain:
             return certain
-        within = self._budget.forced(certain, len(self._matcher.forced_bytes()), self._length_of)
+        within = self._budget.forced(certain, len(self._matcher.forced_bytes()))
         return within if self._keeps_budget() else certain
 
     def _keeps_budget(self) -> bool:
@@ -155,9 +156,6 @@ class OutputSequence:
         if self._patience is not None and self._patience.exhausted:
             self._budget = None
         return self._budget is not None
-
-    def _length_of(self, token_id: int) -> int:
-        return len(self._vocabulary.token_bytes(token_id) or b"")
 
     def _allows_more(self) -> bool:
         """Whether anything but an end may come. Bytes tell it at once; only where none may, a special token might."""
