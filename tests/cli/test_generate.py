@@ -240,6 +240,36 @@ def test_several_outputs_and_votes(run: Callable[..., Any], writes: Callable[...
         "generate", "--strategy", "vote", "--vote-on", "size", "--n", "2", "--stats", "--schema", "record.json", "p"
     )
     assert "votes: 'small': 2" in field.err
+    writes(*[RECORD_TEXT] * 5)
+    missing = run("generate", "--strategy", "vote", "--vote-on", "total", "--schema", "record.json", "p")
+    assert (missing.code, missing.out) == (2, "")
+    assert "no field 'total' to vote on" in missing.err
+
+
+def test_beam_search(run: Callable[..., Any], writes: Callable[..., Any]) -> None:
+    writes("good")
+    best = run("generate", "--strategy", "beam", "--choice", "good", "--choice", "bad", "p")
+    assert (best.code, best.out, best.err) == (0, "good\n", "")
+    writes("good")
+    two = run("generate", "--strategy", "beam", "--n", "2", "--stream", "--choice", "good", "--choice", "bad", "p")
+    assert (two.code, two.out) == (0, "good\nbad\n")
+    Path("in.jsonl").write_text('"p"\n"q"\n', encoding="utf-8")
+    writes("good", "bad")
+    lines = run(
+        "generate",
+        "--strategy",
+        "beam",
+        "--json-lines",
+        "--input",
+        "in.jsonl",
+        "--batch-size",
+        "1",
+        "--choice",
+        "good",
+        "--choice",
+        "bad",
+    )
+    assert [json.loads(line)["text"] for line in lines.out.splitlines()] == ["good", "bad"]
 
 
 def test_sequential_monte_carlo(run: Callable[..., Any], writes: Callable[..., Any]) -> None:
@@ -270,6 +300,12 @@ def test_sequential_monte_carlo(run: Callable[..., Any], writes: Callable[..., A
         (["--particles", "2"], "particles are for method='smc'"),
         (["--output", "x.jsonl"], "--output goes with --json-lines"),
         (["--method", "smc", "--n", "2"], "leave out strategy and n"),
+        (["--method", "smc", "--temperature", "0"], "use a temperature above 0"),
+        (["--method", "smc", "--top-p", "0.9"], "top_p changes the distribution"),
+        (["--strategy", "beam", "--temperature", "0.7"], "beam search draws nothing"),
+        (["--strategy", "beam", "--top-k", "5"], "top_k changes the distribution"),
+        (["--strategy", "beam", "--stop", "x"], "stop does not go together with beam search"),
+        (["--n", "2", "--temperature", "0"], "several greedy outputs are all equal"),
     ],
 )
 def test_options_that_do_not_go_together(

@@ -187,6 +187,7 @@ def generate(
             **({"heal": True} if heal else {}),
             **way.options(),
         }
+        way.check(options)
         job = _Job(constraint, options)
         if json_lines:
             if stream:
@@ -203,12 +204,13 @@ def generate(
 
 @contextlib.contextmanager
 def _usage_errors() -> Iterator[None]:
-    """Options that the library refuses are wrong usage."""
-    from grammask.decoding import BudgetTooSmall
+    """Options that turn out to be impossible are wrong usage."""
+    from grammask.decoding.budget import BudgetTooSmall
+    from grammask.decoding.vote import MissingField
 
     try:
         yield
-    except BudgetTooSmall as error:
+    except (BudgetTooSmall, MissingField) as error:
         raise UsageError(str(error)) from error
 
 

@@ -60,7 +60,20 @@ class Way:
     def default_temperature(self) -> float:
         if self.method is Method.SMC:
             return 1.0
+        if self.strategy is StrategyName.BEAM:
+            return 0.0
         return 0.7 if self.strategy is StrategyName.VOTE or (self.n or 1) > 1 else 0.0
+
+    def check(self, options: dict[str, Any]) -> None:
+        """Raises UsageError where options of ``generate`` do not go together with this way."""
+        from grammask.decoding.strategy import resolve_strategy
+
+        strategy = resolve_strategy(**self.options())
+        try:
+            if strategy is not None:
+                strategy.check(options)
+        except ValueError as error:
+            raise UsageError(str(error)) from error
 
     def options(self) -> dict[str, Any]:
         """As ``generate`` takes them."""

@@ -37,10 +37,15 @@ class Samples(Strategy):
     ) -> TextStream[Any]:
         from grammask.decoding.partial import partial_reader
 
-        check_random(options)
+        self.check(options)
         interruption = Interruption(options.get("cancelled"), options.get("timeout"))
         events = self._run(model, prompt, constraint, dict(options), interruption)
         return TextStream(events, cancel=interruption.cancel, partial=partial_reader(constraint))
+
+    def check(self, options: Mapping[str, Any]) -> None:
+        check_random(options)
+        if self.strategy is not None:
+            self.strategy.check(options)
 
     def _run(
         self, model: LanguageModel, prompt: Prompt, constraint: Any, options: dict[str, Any], stop: Interruption
@@ -55,7 +60,9 @@ def check_random(options: Mapping[str, Any]) -> None:
     """Raises ValueError where all samples would be equal."""
     sampling = options.get("sampling")
     if sampling is None or sampling.is_greedy:
-        raise ValueError("several greedy outputs are all equal: pass sampling=grammask.Sampling(temperature=0.7), say")
+        raise ValueError(
+            "several greedy outputs are all equal: use a temperature above 0, as in Sampling(temperature=0.7)"
+        )
 
 
 def draw_samples(

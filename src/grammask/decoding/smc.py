@@ -98,25 +98,24 @@ class SequentialMonteCarlo(Strategy):
 
         if not isinstance(model, Model):
             raise ModelError(f"{model.name} does not show its logits, so method='smc' cannot weigh outputs")
-        for name in ("stop", "heal", "session"):
-            if options.get(name):
-                raise ValueError(f"{name} does not go together with method='smc': leave it out")
+        self.check(options)
         sampling = options.get("sampling") or Sampling()
-        _check(sampling)
         output = resolve_output(constraint, model.vocabulary)
         interruption = Interruption(options.get("cancelled"), options.get("timeout"))
         run = _Run(self, model, prompt, output, sampling, dict(options), interruption)
         return TextStream(run.events(), cancel=interruption.cancel, partial=output.partial)
 
-
-def _check(sampling: Sampling) -> None:
-    if sampling.is_greedy:
-        raise ValueError("method='smc' draws from a distribution: use a temperature above 0")
-    neutral = Sampling()
-    for setting in dataclasses.fields(Sampling):
-        name = setting.name
-        if name not in _PLAIN and getattr(sampling, name) != getattr(neutral, name):
-            raise ValueError(f"{name} changes the distribution that method='smc' aims at: leave it out")
+    def check(self, options: Mapping[str, Any]) -> None:
+        for name in ("stop", "heal", "session"):
+            if options.get(name):
+                raise ValueError(f"{name} does not go together with method='smc': leave it out")
+        sampling, neutral = options.get("sampling") or Sampling(), Sampling()
+        if sampling.is_greedy:
+            raise ValueError("method='smc' draws from a distribution: use a temperature above 0")
+        for setting in dataclasses.fields(Sampling):
+            name = setting.name
+            if name not in _PLAIN and getattr(sampling, name) != getattr(neutral, name):
+                raise ValueError(f"{name} changes the distribution that method='smc' aims at: leave it out")
 
 
 @dataclass

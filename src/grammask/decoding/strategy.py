@@ -31,6 +31,9 @@ class Strategy(ABC):
             options: those of ``LanguageModel._stream_one``.
         """
 
+    def check(self, options: Mapping[str, Any]) -> None:  # noqa: B027 - most strategies take all options
+        """Raises ValueError where options of ``generate`` do not go together with this strategy."""
+
 
 NAMES = ("beam", "draft", "reasoning", "thinking", "vote")
 

@@ -21,6 +21,10 @@ TEMPERATURE = 0.7
 """Of the samples, when the call says nothing about sampling."""
 
 
+class MissingField(ValueError):
+    """A value does not have the member that is voted on."""
+
+
 @dataclass(frozen=True)
 class VoteReport:
     """How the samples voted.
@@ -72,10 +76,16 @@ class Vote(Strategy):
         options = dict(options)
         if options.get("sampling") is None:
             options["sampling"] = Sampling(temperature=TEMPERATURE)
-        check_random(options)
+        self.check(options)
         interruption = Interruption(options.get("cancelled"), options.get("timeout"))
         events = self._run(model, prompt, constraint, options, interruption)
         return TextStream(events, cancel=interruption.cancel, partial=partial_reader(constraint))
+
+    def check(self, options: Mapping[str, Any]) -> None:
+        if options.get("sampling") is not None:
+            check_random(options)
+        if self.strategy is not None:
+            self.strategy.check(options)
 
     def _run(
         self, model: LanguageModel, prompt: Prompt, constraint: Any, options: dict[str, Any], stop: Interruption
@@ -108,7 +118,7 @@ class Vote(Strategy):
             try:
                 value = value[name] if isinstance(value, Mapping) else getattr(value, name)
             except (KeyError, AttributeError) as error:
-                raise ValueError(f"the output has no field {self.field!r} to vote on: {value!r}") from error
+                raise MissingField(f"the output has no field {self.field!r} to vote on: {value!r}") from error
         return value
 
 
