@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 from grammask.cli.console import UsageError, complain, errors_as_exit_codes
 from grammask.cli.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from grammask.server.settings import ServerSettings
 
 EXAMPLES = """
 Examples:
@@ -20,9 +23,11 @@ Examples:
 
   GRAMMASK_MODEL=smollm2 grammask serve --config server.toml
 
+  grammask serve --backend vllm --model org/model -- --tensor-parallel-size 2
+
 Exit status:
 
-  0 stopped; 2 wrong usage or settings; 4 the model cannot be loaded.
+  0 stopped; 2 wrong usage or settings; 4 the model cannot be loaded. With --backend vllm, that of vLLM.
 """
 
 PROXY_EXAMPLES = """
@@ -91,6 +96,16 @@ def serve(
     log_format: LogFormatOption = None,
     log_level: LogLevelOption = None,
     log_content: LogContentOption = None,
+    backend: Annotated[
+        str | None, typer.Option("--backend", help="grammask or vllm: what runs the model \\[default: grammask].")
+    ] = None,
+    vllm_python: Annotated[
+        Path | None,
+        typer.Option("--vllm-python", metavar="FILE", help="Python that has vLLM \\[default: the one that runs this]."),
+    ] = None,
+    vllm_arguments: Annotated[
+        list[str] | None, typer.Argument(metavar="-- ARGUMENTS", help="Further arguments for vLLM's server.")
+    ] = None,
 ) -> None:
     """Serve a model over HTTP as OpenAI's API does, with structured outputs that hold."""
     _require("fastapi", "uvicorn", "pydantic_settings", "prometheus_client")
@@ -111,6 +126,9 @@ def serve(
         "tool_format": tool_format,
         "max_sequences": max_sequences,
         "max_waiting": max_waiting,
+        "backend": backend,
+        "vllm_python": vllm_python,
+        "vllm_arguments": vllm_arguments or None,
         "request_timeout": request_timeout,
         "log_format": log_format,
         "log_level": log_level,
@@ -118,6 +136,8 @@ def serve(
     }
     with errors_as_exit_codes():
         settings = _settings(ServerSettings, config, flags)
+        if settings.backend == "vllm":
+            _serve_with_vllm(settings)
         from grammask.server.running import serve as run
 
         run(settings)
@@ -172,6 +192,15 @@ def proxy(
         from grammask.server.running import serve_proxy
 
         serve_proxy(settings)
+
+
+def _serve_with_vllm(settings: ServerSettings) -> NoReturn:
+    from grammask.server.vllm import VllmUnavailable, serve_with_vllm
+
+    try:
+        serve_with_vllm(settings)
+    except VllmUnavailable as error:
+        raise UsageError(str(error)) from error
 
 
 def _require(*packages: str) -> None:

@@ -77,6 +77,9 @@ class HttpSettings(BaseSettings):
 class ServerSettings(HttpSettings):
     """``grammask serve``."""
 
+    backend: Literal["grammask", "vllm"] = Field("grammask", description="What runs the model: this server, or vLLM's.")
+    vllm_python: Path | None = Field(None, description="Python that has vLLM; by default the one that runs grammask.")
+    vllm_arguments: tuple[str, ...] = Field((), description="Further arguments for vLLM's server.")
     model: str = Field("smollm2", description='"smollm2", a folder, a .gguf file, or a hub id.')
     served_name: str | None = Field(None, description="Name that clients use; by default that of the model.")
     device: str | None = Field(None, description="torch device.")
@@ -93,6 +96,13 @@ class ServerSettings(HttpSettings):
     )
     prefill_chunk: int = Field(256, ge=16, description="Prompt tokens read between two steps of the others.")
     cache_bytes: int = Field(256 * 1024 * 1024, ge=1 << 20, description="States and masks that constraints share.")
+
+    @model_validator(mode="after")
+    def _is_meant_for_vllm(self) -> ServerSettings:
+        if self.backend != "vllm" and (self.vllm_arguments or self.vllm_python):
+            given = " ".join(self.vllm_arguments) or f"vllm_python={self.vllm_python}"
+            raise ValueError(f"{given!r} is for vLLM alone: add --backend vllm, or leave it out")
+        return self
 
 
 class ProxySettings(HttpSettings):

@@ -1,4 +1,4 @@
-"""The OpenAI-compatible server: what clients send reaches grammask, in both ways."""
+"""vLLM's server as ``grammask serve --backend vllm`` starts it: what clients send reaches grammask, in both ways."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ import pytest
 
 from support.engine_cases import CASES, PERSON, WEATHER, Case
 
+KEY = "sk-test"
+
 
 @pytest.fixture(scope="module")
 def client(model_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[openai.OpenAI]:
@@ -27,17 +29,17 @@ def client(model_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     log = tmp_path_factory.mktemp("server") / "log.txt"
-    command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(model_folder)]
-    command += ["--served-model-name", "smollm2", "--host", "127.0.0.1", "--port", str(port), "--dtype", "bfloat16"]
-    command += ["--enforce-eager", "--max-model-len", "1024", "--max-num-seqs", "8"]
-    command += ["--structured-outputs-config", '{"backend": "guidance", "disable_any_whitespace": true}']
-    command += ["--enable-auto-tool-choice", "--tool-call-parser", "hermes"]
-    environment = {**os.environ, "VLLM_ENABLE_V1_MULTIPROCESSING": "1"}
+    command = [sys.executable, "-m", "grammask.cli", "serve", "--backend", "vllm", "--model", str(model_folder)]
+    command += ["--served-name", "smollm2", "--port", str(port), "--dtype", "bfloat16", "--max-sequences", "8"]
+    command += ["--tool-format", "hermes", "--", "--enforce-eager", "--max-model-len", "1024"]
+    environment = {**os.environ, "VLLM_ENABLE_V1_MULTIPROCESSING": "1", "GRAMMASK_WHITESPACE": "compact"}
+    environment["GRAMMASK_API_KEYS"] = json.dumps([KEY])
+    del environment["GRAMMASK_VLLM_BACKEND"]  # the command sets it
     with log.open("wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=environment)
     try:
         wait_until_ready(process, port, log)
-        yield openai.OpenAI(base_url=f"http://127.0.0.1:{port}/v1", api_key="none", max_retries=0, timeout=300)
+        yield openai.OpenAI(base_url=f"http://127.0.0.1:{port}/v1", api_key=KEY, max_retries=0, timeout=300)
     finally:
         process.terminate()
         try:
@@ -84,6 +86,20 @@ def test_response_format(client: openai.OpenAI) -> None:
     assert isinstance(json.loads(text), dict)
 
 
+def test_what_vllm_itself_would_not_enforce(client: openai.OpenAI) -> None:
+    """vLLM's own backends refuse or pass over these keywords."""
+    sizes = {"type": "integer", "minimum": 3, "maximum": 40, "multipleOf": 7}
+    schema = {"type": "object", "properties": {"size": sizes}, "required": ["size"], "additionalProperties": False}
+    case = Case("size", schema, "Give a size as JSON.", json.loads, None)
+    text = ask(client, case, response_format={"type": "json_schema", "json_schema": {"name": "s", "schema": schema}})
+    assert json.loads(text)["size"] in (7, 14, 21, 28, 35)
+
+
+def test_the_key_is_asked_for(client: openai.OpenAI) -> None:
+    with pytest.raises(openai.AuthenticationError):
+        client.with_options(api_key="another").models.list()
+
+
 def test_a_named_tool_is_called_with_valid_arguments(client: openai.OpenAI) -> None:
     answer = client.chat.completions.create(
         model="smollm2",
@@ -128,7 +144,7 @@ class TestFrameworks:
     def test_langchain(self, client: openai.OpenAI) -> None:
         langchain_openai = pytest.importorskip("langchain_openai")
         chat = langchain_openai.ChatOpenAI(
-            model="smollm2", base_url=str(client.base_url), api_key="none", temperature=0, max_tokens=80
+            model="smollm2", base_url=str(client.base_url), api_key=KEY, temperature=0, max_tokens=80
         )
         structured = chat.with_structured_output(
             {"title": "Person", **PERSON}, method="json_schema", strict=True, include_raw=False
@@ -146,7 +162,7 @@ class TestFrameworks:
             name: str = pydantic.Field(min_length=1, max_length=20)
             age: int = pydantic.Field(ge=0, le=120)
 
-        model = OpenAIChatModel("smollm2", provider=OpenAIProvider(base_url=str(client.base_url), api_key="none"))
+        model = OpenAIChatModel("smollm2", provider=OpenAIProvider(base_url=str(client.base_url), api_key=KEY))
         agent = pydantic_ai.Agent(
             model,
             output_type=pydantic_ai.NativeOutput(Person),
