@@ -7,9 +7,10 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
-#include <atomic>
-#include <chrono>
+#include <algorithm>
 #include <deque>
+#include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -277,11 +278,11 @@ NB_MODULE(_core, m) {
           list.push_back(nb::cast<Matcher*>(h));
         }
         if (list.size() != out.shape(0)) throw std::invalid_argument("out needs one row for each matcher");
-        for (size_t i = 0; i < list.size(); ++i) {
-          check_words(out.shape(1), *list[i]);
-          for (size_t k = 0; k < i; ++k) {
-            if (list[k] == list[i]) throw std::invalid_argument("a matcher appears twice in one batch");
-          }
+        for (const Matcher* matcher : list) check_words(out.shape(1), *matcher);
+        std::vector<Matcher*> sorted = list;
+        std::sort(sorted.begin(), sorted.end(), std::less<>());
+        if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) {
+          throw std::invalid_argument("a matcher appears twice in one batch");
         }
         std::deque<Matcher::Use> uses;
         for (Matcher* matcher : list) uses.emplace_back(*matcher);

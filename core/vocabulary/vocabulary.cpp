@@ -140,17 +140,30 @@ bool Vocabulary::tokenize_shortest(std::string_view text, std::vector<uint32_t>&
 
 std::shared_ptr<Arena> Vocabulary::arena() {
   const std::lock_guard lock(arena_mutex_);
-  // Adding up the memory of an arena takes time in its size: once in a while is enough.
-  constexpr uint32_t kUsesBetweenChecks = 16;
   bool renew = !arena_;
   if (arena_) {
     const std::lock_guard arena_lock(arena_->mutex());
     // One constraint may have used up most of what all masks to come may add.
     renew = arena_->pool().size() > arena_->pool().limit() / 2;
-    if (++arena_uses_ % kUsesBetweenChecks == 0) renew = renew || arena_->memory_bytes() > arena_budget_;
+    // Adding up the memory of an arena takes time in its size, so it has to grow by a part of that before the next time.
+    constexpr uint64_t kBytesOfOne = 256, kPart = 16, kFew = 1024;
+    const uint64_t things = arena_->pool().size() + arena_->state_count() + arena_->mask_bytes() / kBytesOfOne;
+    if (things >= next_check_) {
+      next_check_ = things + things / kPart + kFew;
+      renew = renew || arena_->memory_bytes() > arena_budget_;
+    }
   }
-  if (renew) arena_ = std::make_shared<Arena>();
+  if (renew) {
+    arena_ = std::make_shared<Arena>();
+    next_check_ = 0;
+  }
   return arena_;
+}
+
+void Vocabulary::set_arena_budget(size_t bytes) {
+  const std::lock_guard lock(arena_mutex_);
+  arena_budget_ = bytes;
+  next_check_ = 0;
 }
 
 size_t Vocabulary::memory_bytes() const {

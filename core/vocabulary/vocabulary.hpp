@@ -51,7 +51,7 @@ class Vocabulary {
   // The current arena. A new generation begins when the old one has outgrown the budget; constraints keep the one they
   // were compiled in, so the memory of an old generation is freed with its last constraint.
   std::shared_ptr<Arena> arena();
-  void set_arena_budget(size_t bytes) { arena_budget_ = bytes; }
+  void set_arena_budget(size_t bytes);
   size_t arena_budget() const { return arena_budget_; }
   size_t memory_bytes() const;
 
@@ -62,7 +62,7 @@ class Vocabulary {
   Trie trie_;
   ArenaMutex arena_mutex_;
   std::shared_ptr<Arena> arena_;
-  uint32_t arena_uses_ = 0;
+  uint64_t next_check_ = 0;  // how many things the arena holds when its memory is added up again
   size_t arena_budget_ = size_t{256} << 20;
 };
 
