@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from grammask.models import Fingerprint, FunctionModel, system_fingerprint
-from grammask.models.fingerprint import SAMPLED_VALUES, weights_digest
+from grammask.models.fingerprint import SAMPLED_VALUES, processor_of, weights_digest
 from support.models import byte_vocabulary, indifferent_model
 
 
@@ -28,6 +28,25 @@ def test_every_component_counts() -> None:
         "threads": ("1", "2"),
         "gpu": (None, "y"),
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t\t: 17\n\nprocessor\t: 1\n",
+            "AuthenticAMD 25 17",
+        ),
+        ("processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd40\n", "0x41 0xd40"),
+    ],
+)
+def test_processors_are_told_apart(text: str, expected: str) -> None:
+    """Those of one capability as well: an Intel and an AMD with AVX-512 give SmolLM2's logits other bits."""
+    assert processor_of(text) == expected
+
+
+def test_the_processor_is_named() -> None:
+    assert system_fingerprint(indifferent_model()).components["processor"]
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ import importlib.metadata
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -80,6 +81,7 @@ def system_fingerprint(model: Model, *, all_weights: bool = False) -> Fingerprin
         "grammask": importlib.metadata.version("grammask"),
         "vocabulary": model.vocabulary.fingerprint[:16],
         "machine": platform.machine(),
+        "processor": _processor(),
         "numpy": importlib.metadata.version("numpy"),
     }
     module = getattr(model, "module", None)
@@ -88,6 +90,24 @@ def system_fingerprint(model: Model, *, all_weights: bool = False) -> Fingerprin
     else:
         components.update(_torch_components(module, all_weights))
     return Fingerprint(components)
+
+
+def _processor() -> str:
+    try:
+        return processor_of(Path("/proc/cpuinfo").read_text("utf-8")) or platform.processor()
+    except OSError:
+        return platform.processor()
+
+
+def processor_of(cpuinfo: str) -> str:
+    """Maker, family and model in Linux's description of the processors.
+
+    Matrix libraries choose kernels by these, also among processors of equal vector instructions.
+    """
+    pairs = (line.partition(":") for line in cpuinfo.partition("\n\n")[0].splitlines())
+    fields = {name.strip(): value.strip() for name, _, value in pairs}
+    names = ("vendor_id", "cpu family", "model", "CPU implementer", "CPU part")
+    return " ".join(fields[name] for name in names if name in fields)
 
 
 def _torch_components(module: Any, all_weights: bool) -> dict[str, str]:
