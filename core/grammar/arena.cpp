@@ -1,12 +1,15 @@
 #include "grammar/arena.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <stdexcept>
 
 #include "grammar/shortest.hpp"
 #include "mask/counted_text.hpp"
 #include "mask/local_mask.hpp"
 #include "mask/open_text.hpp"
+#include "mask/remainder_mask.hpp"
+#include "regular/utf8.hpp"
 #include "vocabulary/vocabulary.hpp"
 
 namespace grammask {
@@ -188,7 +191,11 @@ uint32_t Arena::remoteness(ExprId root) {
       if (before[it->second].empty() || before[it->second].back() != at) before[it->second].push_back(at);
     }
   }
-  if (states.size() > kMostStates) return remoteness_[root] = kFar;
+  if (states.size() > kMostStates) {
+    // Its neighbours will be asked about next.
+    for (const ExprId e : states) remoteness_.emplace(e, kFar);
+    return kFar;
+  }
   // Backwards from the states that are words, all of them at distance 0.
   std::vector<uint32_t> distance(states.size(), kFar);
   std::vector<size_t> reached;
@@ -481,10 +488,18 @@ ByteSet Arena::start_bytes(ExprId e) {
 // -- states
 
 const uint8_t* Arena::intern_classes(const std::array<uint8_t, 256>& classes) {
-  const std::string key(reinterpret_cast<const char*>(classes.data()), classes.size());
-  auto& slot = classes_[key];
-  if (!slot) slot = std::make_unique<std::array<uint8_t, 256>>(classes);
-  return slot->data();
+  uint64_t hash = 0;
+  for (size_t i = 0; i < classes.size(); i += 8) {
+    uint64_t word = 0;
+    std::memcpy(&word, classes.data() + i, 8);
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+    hash ^= hash >> 32;
+  }
+  const auto [begin, end] = classes_.equal_range(hash);
+  for (auto it = begin; it != end; ++it) {
+    if (*it->second == classes) return it->second->data();
+  }
+  return classes_.emplace(hash, std::make_unique<std::array<uint8_t, 256>>(classes))->second->data();
 }
 
 const State& Arena::build_state(ExprId e) {
@@ -503,10 +518,16 @@ const State& Arena::build_state(ExprId e) {
 
 // The commonest states read one byte out of a set and go on: literals, one byte at a time.
 bool Arena::build_step(ExprId e, State& s) {
-  const Expr& n = pool_.node(e);
-  const ExprId head = n.kind == Kind::kConcat ? n.a : e;
+  // The first part of a first part, as in ("name" : value), is deeper on the left.
+  ExprId head = e;
+  std::vector<ExprId> after;
+  while (pool_.node(head).kind == Kind::kConcat) {
+    after.push_back(pool_.node(head).b);
+    head = pool_.node(head).a;
+  }
   if (pool_.node(head).kind != Kind::kSet) return false;
-  const ExprId next = n.kind == Kind::kConcat ? n.b : ExprPool::kEpsilonId;
+  ExprId next = ExprPool::kEpsilonId;
+  for (; !after.empty(); after.pop_back()) next = pool_.concat(next, after.back());
   const uint32_t set = pool_.node(head).a;
   if (set >= set_classes_.size()) set_classes_.resize(set + 1, nullptr);
   s.start = pool_.bytes(set);
@@ -569,16 +590,17 @@ void Arena::build_general(ExprId e, State& s) {
     for (const Letter& l : s.letters) sets.push_back(l.start);
     ExprPool::refine(classes, sets);
   }
-  std::vector<bool> alive_class(classes.representative.size());
+  pool_.derive_by_class(x, classes, s.next);
+  s.action.reserve(s.next.size());
   bool any_next = false;
-  for (size_t c = 0; c < classes.representative.size(); ++c) {
+  for (size_t c = 0; c < s.next.size(); ++c) {
     const uint8_t b = classes.representative[c];
-    ExprId d = pool_.derive(x, b);
-    if (!pool_.alive(d)) d = ExprPool::kEmptyId;
-    s.next.push_back(d);
-    alive_class[c] = d != ExprPool::kEmptyId;
-    any_next = any_next || alive_class[c];
-    uint32_t options = alive_class[c];
+    if (!pool_.alive(s.next[c])) s.next[c] = ExprPool::kEmptyId;
+    const ExprId d = s.next[c];
+    const bool is_alive = d != ExprPool::kEmptyId;
+    any_next = any_next || is_alive;
+    if (is_alive) s.start = s.start | classes.bytes[c];
+    uint32_t options = is_alive;
     uint32_t which = 0;
     for (uint32_t i = 0; i < s.letters.size(); ++i) {
       if (s.letters[i].start.has(b)) {
@@ -590,19 +612,57 @@ void Arena::build_general(ExprId e, State& s) {
       s.action.push_back(static_cast<uint32_t>(Act::kDead));
     } else if (options > 1) {
       s.action.push_back(static_cast<uint32_t>(Act::kMany));
-    } else if (alive_class[c]) {
+    } else if (is_alive) {
       s.action.push_back(d << 2 | static_cast<uint32_t>(Act::kNext));
+      if (d == e) s.loops = s.loops | classes.bytes[c];
     } else {
       s.action.push_back(which << 2 | static_cast<uint32_t>(Act::kCall));
     }
   }
-  for (size_t b = 0; b < 256; ++b) {
-    if (alive_class[classes.of[b]]) s.start.add(static_cast<uint8_t>(b));
-    const uint32_t action = s.action[classes.of[b]];
-    if (action == (e << 2 | static_cast<uint32_t>(Act::kNext))) s.loops.add(static_cast<uint8_t>(b));
-  }
   if (!any_next && !s.nullable && s.letters.size() == 1 && s.tokens.empty()) s.only_letter = 0;
   s.class_of = intern_classes(classes.of);
+}
+
+// Whether every way to finish a character leads from its middle to a state, and to nothing else.
+bool Arena::all_return(const State& s, uint8_t place, ExprId to) {
+  if (place == utf8::kBetween) return s.self == to;
+  if (s.nullable || s.self == to) return false;
+  // Neighbouring bytes mostly do the same.
+  uint32_t last_action = 0;
+  uint8_t last_place = utf8::kNowhere;
+  for (unsigned b = 0x80; b <= 0xbf; ++b) {
+    const auto byte = static_cast<uint8_t>(b);
+    const uint8_t next = utf8::step(place, byte);
+    if (next == utf8::kNowhere) continue;
+    const uint32_t action = s.action[s.class_of[b]];
+    if (action == last_action && next == last_place) continue;
+    if (static_cast<Act>(action & 3) != Act::kNext || !all_return(state(action >> 2), next, to)) return false;
+    last_action = action;
+    last_place = next;
+  }
+  return true;
+}
+
+const ByteSet& Arena::find_character_loops(const State& s) {
+  const std::lock_guard lock(mutex_);
+  if (s.knows_character_loops.load(std::memory_order_acquire)) return s.character_loops;
+  State& found = const_cast<State&>(s);
+  uint32_t last_action = 0;
+  uint8_t last_place = utf8::kNowhere;
+  bool last = false;
+  for (unsigned b = 0; b < 256; ++b) {
+    const auto byte = static_cast<uint8_t>(b);
+    const uint8_t place = utf8::step(utf8::kBetween, byte);
+    if (place == utf8::kNowhere) continue;
+    const uint32_t action = s.action[s.class_of[b]];
+    if (static_cast<Act>(action & 3) != Act::kNext) continue;
+    if (action != last_action || place != last_place) last = all_return(state(action >> 2), place, s.self);
+    last_action = action;
+    last_place = place;
+    if (last) found.character_loops.add(byte);
+  }
+  found.knows_character_loops.store(true, std::memory_order_release);
+  return s.character_loops;
 }
 
 CountedText* Arena::counted_text(const Vocabulary& vocabulary, ExprId unit, ExprId rest) {
@@ -628,6 +688,32 @@ LocalMask* Arena::keep(std::unique_ptr<LocalMask> mask) {
   mask_bytes_ += mask->memory_bytes();
   masks_.push_back(std::move(mask));
   return masks_.back().get();
+}
+
+std::shared_ptr<const Leaving> Arena::leaving(std::vector<uint32_t> nodes) {
+  uint64_t hash = nodes.size();
+  for (const uint32_t x : nodes) hash = (hash ^ x) * 0x9e3779b97f4a7c15u + (hash >> 29);
+  const std::lock_guard lock(mutex_);
+  const auto [begin, end] = leavings_.equal_range(hash);
+  for (auto it = begin; it != end; ++it) {
+    if (it->second->nodes() == nodes) return it->second;
+  }
+  auto made = std::make_shared<const Leaving>(std::move(nodes));
+  mask_bytes_ += made->memory_bytes();
+  return leavings_.emplace(hash, std::move(made))->second;
+}
+
+const RemainderMask* Arena::remainder_mask(const Leaving& leaving, ExprId rest) const {
+  const auto it = remainder_masks_.find(uint64_t{leaving.number()} << 32 | rest);
+  return it == remainder_masks_.end() ? nullptr : it->second.get();
+}
+
+const RemainderMask* Arena::keep(const Leaving& leaving, ExprId rest, std::unique_ptr<RemainderMask> mask) {
+  auto& slot = remainder_masks_[uint64_t{leaving.number()} << 32 | rest];
+  if (slot) return slot.get();
+  mask_bytes_ += sizeof(RemainderMask) + 64 + (mask->ids.capacity() + mask->vague.capacity()) * 4;
+  slot = std::move(mask);
+  return slot.get();
 }
 
 ShortestWords& Arena::shortest_words(const Vocabulary& vocabulary) {

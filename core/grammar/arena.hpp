@@ -25,7 +25,9 @@ namespace grammask {
 
 struct LocalMask;
 class CountedText;
+class Leaving;
 class OpenText;
+struct RemainderMask;
 class ShortestWords;
 class Vocabulary;
 
@@ -58,6 +60,9 @@ struct State {
   std::vector<SpecialToken> tokens;
   ByteSet start;                 // bytes that do anything other than return
   ByteSet loops;                 // bytes that lead back to this state and do nothing else
+  // The same for whole characters, by their first bytes; filled when first asked for (Arena::character_loops).
+  ByteSet character_loops;
+  std::atomic<bool> knows_character_loops{false};
   int32_t only_letter = -1;      // the letter, when calling it is the only thing this state can do
   std::atomic<const LocalMask*> mask{nullptr};
 
@@ -100,7 +105,7 @@ class Arena final : public FrameExpander {
   // Whether no finite set of words can make a prefix of e dead: what may follow a prefix is endless, or holds a call,
   // unless the prefix is a word itself. A key of such a language may begin although earlier keys are unknown.
   bool open_ended(ExprId e);
-  // How far, in bytes, any state of a letter-free expression is from a word at most; kFar if that is not known.
+  // How far, in bytes, any state of a letter-free expression is from a word at most; kFar if it has too many.
   uint32_t remoteness(ExprId e);
   static constexpr uint32_t kFar = 0xffffffffu;
   // What the owners of this arena keep across constraints, by name.
@@ -122,6 +127,10 @@ class Arena final : public FrameExpander {
     State* s = std::atomic_ref<State*>(pool_.node(e).state).load(std::memory_order_acquire);
     return s ? *s : build_state(e);
   }
+  // The first bytes of those characters that lead back to a state and do nothing else, all characters with such a byte.
+  const ByteSet& character_loops(const State& s) {
+    return s.knows_character_loops.load(std::memory_order_acquire) ? s.character_loops : find_character_loops(s);
+  }
   State& mutable_state(ExprId e) { return const_cast<State&>(state(e)); }
   // The continuation after a captured key.
   ExprId after_key(ExprId key, std::optional<std::string_view> text);
@@ -137,6 +146,11 @@ class Arena final : public FrameExpander {
   // Null until a unit has been asked for a few times: a table costs as much as several masks by walking.
   const OpenText* open_text(const Vocabulary& vocabulary, ExprId unit);
   LocalMask* keep(std::unique_ptr<LocalMask> mask);
+  // The one object for these nodes. Takes the lock itself.
+  std::shared_ptr<const Leaving> leaving(std::vector<uint32_t> nodes);
+  const RemainderMask* remainder_mask(const Leaving& leaving, ExprId rest) const;
+  // Keeps the first of those that several threads may have made.
+  const RemainderMask* keep(const Leaving& leaving, ExprId rest, std::unique_ptr<RemainderMask> mask);
   size_t mask_bytes() const { return mask_bytes_; }
 
   // FrameExpander
@@ -149,6 +163,8 @@ class Arena final : public FrameExpander {
   const State& build_state(ExprId e);
   bool build_step(ExprId e, State& s);
   void build_general(ExprId e, State& s);
+  const ByteSet& find_character_loops(const State& s);
+  bool all_return(const State& s, uint8_t place, ExprId to);
   const uint8_t* intern_classes(const std::array<uint8_t, 256>& classes);
   ExprId without_nullable_letters(ExprId e);
   bool derives_nothing(ExprId letter);
@@ -164,7 +180,7 @@ class Arena final : public FrameExpander {
   std::vector<Rule> rules_;
   std::vector<std::unique_ptr<Frame>> frames_;
   std::vector<std::unique_ptr<State>> states_;
-  std::unordered_map<std::string, std::unique_ptr<std::array<uint8_t, 256>>> classes_;
+  std::unordered_multimap<uint64_t, std::unique_ptr<std::array<uint8_t, 256>>> classes_;  // by a hash
   std::unordered_map<std::string, ExprId> character_classes_;
   std::unordered_map<std::string, ExprId> memo_;
   std::unordered_map<ExprId, bool> open_ended_;
@@ -176,6 +192,8 @@ class Arena final : public FrameExpander {
   };
   std::unordered_map<ExprId, OpenTextSlot> open_texts_;
   std::vector<std::unique_ptr<LocalMask>> masks_;
+  std::unordered_multimap<uint64_t, std::shared_ptr<const Leaving>> leavings_;  // by a hash of their nodes
+  std::unordered_map<uint64_t, std::unique_ptr<RemainderMask>> remainder_masks_;  // by number of the leaving, rest
   std::vector<const uint8_t*> set_classes_;  // by byte set: 1 inside, 0 outside
   std::unique_ptr<ShortestWords> shortest_words_;
   size_t state_bytes_ = 0;

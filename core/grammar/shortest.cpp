@@ -214,8 +214,7 @@ Length ShortestWords::search(ExprId root, std::vector<Step>* path) {
     };
     ExprPool::Classes classes;
     pool_.byte_classes(e, classes);
-    std::vector<ByteSet> bytes(classes.representative.size());
-    for (size_t b = 0; b < 256; ++b) bytes[classes.of[b]].add(static_cast<uint8_t>(b));
+    const std::vector<ByteSet>& bytes = classes.bytes;
     for (const ByteSet& same : bytes) {
       const uint8_t b = plainest(same);
       reach(pool_.derive(e, b), ExprPool::kEmptyId, b, weight(b));

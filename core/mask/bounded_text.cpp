@@ -1,19 +1,92 @@
 #include "mask/bounded_text.hpp"
 
 #include <algorithm>
-#include <bit>
+#include <unordered_map>
 
 #include "matcher/stepper.hpp"
 
 namespace grammask {
 
-std::optional<BoundedText> bounded_text(Arena& arena, const Vocabulary& vocabulary, ExprId e) {
+namespace {
+
+// An expression without those upper bounds of its counts that are met only after so many bytes.
+class Relaxing {
+ public:
+  Relaxing(ExprPool& pool, uint32_t least) : pool_(pool), least_(least) {}
+  // How many bytes words have at least before one of the bounds is met.
+  uint32_t bytes() const { return bytes_; }
+
+  ExprId relaxed(ExprId e) {
+    if (!pool_.has(e, ExprPool::kCounted)) return e;
+    const auto known = known_.find(e);
+    if (known != known_.end()) return known->second;
+    const ExprId made = make(e);
+    known_.emplace(e, made);
+    return made;
+  }
+
+ private:
+  ExprId make(ExprId e) {
+    const Expr n = pool_.node(e);
+    std::vector<ExprId> parts;
+    switch (n.kind) {
+      case Kind::kConcat: {
+        ExprId x = e;
+        for (; pool_.node(x).kind == Kind::kConcat; x = pool_.node(x).b) parts.push_back(relaxed(pool_.node(x).a));
+        parts.push_back(relaxed(x));
+        return pool_.concat(parts);
+      }
+      case Kind::kUnion:
+      case Kind::kIntersection:
+        for (const ExprId c : pool_.children(e)) parts.push_back(relaxed(c));
+        return n.kind == Kind::kUnion ? pool_.unite(parts) : pool_.intersect(parts);
+      case Kind::kRepeat: {
+        const ExprId unit = relaxed(n.a);
+        if (n.c == ExprPool::kUnbounded) return pool_.repeat(unit, n.b, n.c);
+        const uint64_t bytes = uint64_t{n.c} * pool_.least_length(n.a);
+        if (bytes < least_) return pool_.repeat(unit, n.b, n.c);
+        bytes_ = static_cast<uint32_t>(std::min<uint64_t>(bytes_, bytes));
+        return pool_.repeat(unit, n.b, ExprPool::kUnbounded);
+      }
+      default: return e;  // complements among them: less of what they exclude would be more
+    }
+  }
+
+  ExprPool& pool_;
+  uint32_t least_;
+  std::unordered_map<ExprId, ExprId> known_;
+  uint32_t bytes_ = 0xffffffffu;
+};
+
+std::optional<BoundedText> bounded_by_bytes(Arena& arena, const Vocabulary& vocabulary, ExprId e) {
+  constexpr uint32_t kLarge = 32;
+  // Tokens of more bytes than this are few in any vocabulary.
+  constexpr uint32_t kUseful = 20;
+  Relaxing all(arena.pool(), kLarge);
+  const ExprId relaxed = all.relaxed(e);
+  if (relaxed == e) return std::nullopt;
+  const uint32_t slack = arena.remoteness(relaxed);
+  if (slack == Arena::kFar) return std::nullopt;
+  // Bounds that no token reaches go first: reading long tokens is quick where few counts are left.
+  const uint32_t longest = vocabulary.longest();
+  if (all.bytes() < longest + slack) {
+    Relaxing far(arena.pool(), longest + slack);
+    const ExprId nearly = far.relaxed(e);
+    if (nearly != e) {
+      const uint32_t far_slack = arena.remoteness(nearly);
+      if (far_slack != Arena::kFar && far.bytes() >= longest + far_slack) return BoundedText{nearly, longest, nullptr};
+    }
+  }
+  if (all.bytes() < kUseful + slack) return std::nullopt;
+  return BoundedText{relaxed, all.bytes() - slack, nullptr};
+}
+
+std::optional<BoundedText> bounded_by_characters(Arena& arena, const Vocabulary& vocabulary, ExprId e) {
   ExprPool& pool = arena.pool();
   const Expr& n = pool.node(e);
   const ExprId both = n.kind == Kind::kConcat ? n.a : e;
   const ExprId rest = n.kind == Kind::kConcat ? n.b : ExprPool::kEpsilonId;
   if (pool.node(both).kind != Kind::kIntersection || !pool.has(both, ExprPool::kCounted)) return std::nullopt;
-  if (pool.has(e, ExprPool::kLetters)) return std::nullopt;
   const std::vector<ExprId> parts(pool.children(both).begin(), pool.children(both).end());
   for (size_t i = 0; i < parts.size(); ++i) {
     const Expr length = pool.node(parts[i]);
@@ -30,19 +103,40 @@ std::optional<BoundedText> bounded_text(Arena& arena, const Vocabulary& vocabula
   return std::nullopt;
 }
 
+}  // namespace
+
+std::optional<BoundedText> bounded_text(Arena& arena, const Vocabulary& vocabulary, ExprId e) {
+  ExprPool& pool = arena.pool();
+  if (!pool.has(e, ExprPool::kCounted) || pool.has(e, ExprPool::kLetters)) return std::nullopt;
+  // U{low,high} R has a table of its own.
+  const Expr& n = pool.node(e);
+  const Expr head = pool.node(n.kind == Kind::kConcat ? n.a : e);
+  const ExprId rest = n.kind == Kind::kConcat ? n.b : ExprPool::kEpsilonId;
+  if (head.kind == Kind::kRepeat && arena.counted_text(vocabulary, head.a, rest)) return std::nullopt;
+  if (const auto found = bounded_by_bytes(arena, vocabulary, e)) return found;
+  return bounded_by_characters(arena, vocabulary, e);
+}
+
 const LocalMask* bounded_mask(Arena& arena, const Vocabulary& vocabulary, ExprId e, const BoundedText& text,
                               std::unique_ptr<LocalMask>& made) {
   const LocalMask& whole = local_mask(arena, vocabulary, text.relaxed);
-  if (text.safe >= text.table->most_units()) return &whole;
+  if (text.safe >= (text.table ? text.table->most_units() : vocabulary.longest())) return &whole;
   std::vector<uint32_t> words(vocabulary.words());
-  whole.add_inside_to(words.data(), true);
+  whole.add_inside_to(words.data(), words.size(), true);
   std::vector<uint32_t> questionable;
   const auto ask = [&](uint32_t id) {
     if (words[id / 32] >> (id % 32) & 1) questionable.push_back(id);
   };
-  text.table->for_each_longer(text.safe, ask);
-  constexpr size_t kMostRead = 2048;
-  if (questionable.size() > kMostRead) return nullptr;
+  if (text.table) {
+    text.table->for_each_longer(text.safe, ask);
+  } else {
+    for (const uint32_t id : vocabulary.longer_than(text.safe)) ask(id);
+  }
+  // Each byte that is read by e itself may be a state to be made: too many of them take longer than a walk.
+  constexpr size_t kMostRead = 4096;
+  size_t bytes = 0;
+  for (const uint32_t id : questionable) bytes += vocabulary.token(id)->size();
+  if (bytes > kMostRead) return nullptr;
   Stepper stepper(arena);
   const Thread start{e, Stack::kBottom};
   std::vector<uint32_t> lost;
@@ -53,10 +147,11 @@ const LocalMask* bounded_mask(Arena& arena, const Vocabulary& vocabulary, ExprId
   bool all_leave = true;
   if (whole.leaving) {
     for (const uint32_t x : whole.leaving->nodes()) {
-      if (text.table->units_before_leaving(x) > text.safe) {
+      const std::string path = vocabulary.trie().path(x);
+      if ((text.table ? text.table->units_before_leaving(x) : path.size()) > text.safe) {
         // Whether the frame may return after these bytes: they read on through every state, the last of which must be nullable.
         ExprId at = e;
-        for (const char c : vocabulary.trie().path(x)) {
+        for (const char c : path) {
           const State& s = arena.state(at);
           at = s.next[s.class_of[static_cast<uint8_t>(c)]];
         }
@@ -83,7 +178,7 @@ const LocalMask* bounded_mask(Arena& arena, const Vocabulary& vocabulary, ExprId
   if (all_leave) {
     made->leaving = whole.leaving;
   } else if (!leaving.empty()) {
-    made->leaving = std::make_shared<Leaving>(std::move(leaving));
+    made->leaving = arena.leaving(std::move(leaving));
   }
   return nullptr;
 }

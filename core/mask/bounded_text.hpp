@@ -7,26 +7,29 @@
 #include "mask/counted_text.hpp"
 #include "mask/local_mask.hpp"
 
-// Masks of (U{0,high} & A) R, as in a string with a pattern and a maximum length: U is one character, R the closing quote.
+// Masks of texts with large counts, as in a string with a pattern and a maximum length, or in (\S+\s+){0,99}\S+.
 //
-// Every number of characters left would be a state with a mask of its own. But wherever so many characters are left that
-// no token comes near the end, the mask is that of (U* & A) R, which depends on A alone: it is shared. Nearer to the end
-// only the longest tokens can differ, and those are read one by one.
+// Every count left would be a state with a mask of its own. But wherever counts are so far from their ends that no token
+// comes near them, the mask is that of the same expression without those upper bounds, which is shared by all of them.
+// Nearer to the end only the longest tokens can differ, and those are read one by one.
 //
-// "Near" counts what A still needs: if every state of A is at most `slack` bytes away from a word, then a token after
-// which at least that many characters are left leads to a dead end in one mask only if it does in the other.
+// "Near" counts what is still needed: if without the bounds every state is at most `slack` bytes away from a word, then
+// a token after which at least that many bytes fit leads to a dead end in one mask only if it does in the other.
+//
+// There are two ways to see how far a token goes: by its bytes, for counts of anything; and by its characters, which are
+// fewer, for (U{0,high} & A) R, where U is one character and R the closing quote.
 //
 // Tests: tests/core/test_exactness.py, tests/core/test_real_vocabularies.py.
 
 namespace grammask {
 
 struct BoundedText {
-  ExprId relaxed;      // (U* & A) R
-  uint32_t safe;       // tokens with at most so many characters are as in relaxed
-  CountedText* table;  // how many characters tokens hold
+  ExprId relaxed;      // without the bounds
+  uint32_t safe;       // tokens with at most so many bytes, or characters, are as in relaxed
+  CountedText* table;  // how many characters tokens hold; null if bytes are counted
 };
 
-// Whether e is such a text, far enough from its end. The caller holds the arena's mutex.
+// Whether e is such a text, far enough from its ends. The caller holds the arena's mutex.
 std::optional<BoundedText> bounded_text(Arena& arena, const Vocabulary& vocabulary, ExprId e);
 
 // The mask of e: that of text.relaxed itself where no token is too long, else null with `made` set; both are null if too

@@ -89,7 +89,7 @@ CountedText::CountedText(Arena& arena, const Vocabulary& vocabulary, ExprId unit
   }
 }
 
-std::unique_ptr<LocalMask> CountedText::mask(uint32_t low, uint32_t high) {
+std::unique_ptr<LocalMask> CountedText::mask(Arena& arena, uint32_t low, uint32_t high) {
   auto mask = std::make_unique<LocalMask>();
   mask->words = up_to_[std::min<size_t>(high, up_to_.size() - 1)];
   mask->returns_at_once = rest_nullable_ && low == 0;
@@ -103,7 +103,7 @@ std::unique_ptr<LocalMask> CountedText::mask(uint32_t low, uint32_t high) {
     for (const Counted& c : leaving_) {
       if (bounds.first <= c.units && c.units <= bounds.second) nodes.push_back(c.value);
     }
-    leaving = std::make_shared<Leaving>(std::move(nodes));
+    leaving = arena.leaving(std::move(nodes));
   }
   if (!leaving->nodes().empty()) mask->leaving = leaving;
   return mask;

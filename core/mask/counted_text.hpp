@@ -25,7 +25,7 @@ class CountedText {
   static bool applies(Arena& arena, ExprId unit, ExprId rest);
   CountedText(Arena& arena, const Vocabulary& vocabulary, ExprId unit, ExprId rest);
 
-  std::unique_ptr<LocalMask> mask(uint32_t low, uint32_t high);
+  std::unique_ptr<LocalMask> mask(Arena& arena, uint32_t low, uint32_t high);
   // All tokens that are units only, the last one possibly unfinished.
   const std::shared_ptr<const std::vector<uint32_t>>& inside() const { return up_to_.back(); }
   // The most units that a token holds.

@@ -1,7 +1,7 @@
 #include "mask/local_mask.hpp"
 
 #include <algorithm>
-#include <bit>
+#include <atomic>
 #include <unordered_set>
 
 #include "mask/bounded_text.hpp"
@@ -13,7 +13,13 @@
 
 namespace grammask {
 
-void LocalMask::add_inside_to(uint32_t* out, bool fresh) const {
+Leaving::Leaving(std::vector<uint32_t> nodes) : nodes_(std::move(nodes)) {
+  static std::atomic<uint32_t> numbers{0};
+  number_ = numbers.fetch_add(1, std::memory_order_relaxed);
+}
+
+void LocalMask::add_inside_to(uint32_t* out, size_t size, bool fresh) const {
+  if (fresh && !words) std::fill_n(out, size, 0u);
   if (words) {
     const std::vector<uint32_t>& w = *words;
     if (fresh) {
@@ -33,7 +39,6 @@ void LocalMask::add_inside_to(uint32_t* out, bool fresh) const {
 size_t LocalMask::memory_bytes() const {
   size_t n = sizeof(*this) + (without.capacity() + ids.capacity()) * 4;
   if (words && words.use_count() == 1) n += words->capacity() * 4;
-  if (leaving && leaving.use_count() == 1) n += leaving->memory_bytes();
   return n;
 }
 
@@ -50,29 +55,69 @@ bool too_many_below(const Trie& trie, const std::vector<uint32_t>& nodes) {
   return false;
 }
 
+// A set of tokens that grows: a list while they are few, then a bit set.
+class TokenSet {
+ public:
+  explicit TokenSet(const Vocabulary& v) : size_(v.words()) {}
+  void add(uint32_t id) { add({&id, 1}); }
+  void add(std::span<const uint32_t> tokens) {
+    if (!words_) {
+      ids_.insert(ids_.end(), tokens.begin(), tokens.end());
+      if (ids_.size() > size_ / 2) spill();
+    } else {
+      for (const uint32_t id : tokens) (*words_)[id / 32] |= 1u << (id % 32);
+    }
+  }
+  void add(const LocalMask& mask) {
+    if (mask.words && !words_) spill();
+    if (words_) {
+      mask.add_inside_to(words_->data(), size_, false);
+    } else {
+      add(mask.ids);
+    }
+  }
+  void move_to(LocalMask& mask) {
+    std::sort(ids_.begin(), ids_.end());
+    ids_.erase(std::unique(ids_.begin(), ids_.end()), ids_.end());
+    ids_.shrink_to_fit();
+    mask.ids = std::move(ids_);
+    mask.words = std::move(words_);
+  }
+
+ private:
+  void spill() {
+    words_ = std::make_shared<std::vector<uint32_t>>(size_, 0u);
+    for (const uint32_t id : ids_) (*words_)[id / 32] |= 1u << (id % 32);
+    ids_.clear();
+  }
+
+  size_t size_;
+  std::vector<uint32_t> ids_;
+  std::shared_ptr<std::vector<uint32_t>> words_;
+};
+
 // A local mask under construction, and what it is made from.
 struct Making {
   Arena& arena;
   const Vocabulary& vocabulary;
   ExprId expr;
-  std::vector<uint32_t>& words;
+  TokenSet tokens;
   std::vector<uint32_t> returns;
   Stepper stepper;
   Walker walker;
 
-  Making(Arena& a, const Vocabulary& v, ExprId e, std::vector<uint32_t>& w)
-      : arena(a), vocabulary(v), expr(e), words(w), stepper(a), walker(stepper) {}
+  Making(Arena& a, const Vocabulary& v, ExprId e)
+      : arena(a), vocabulary(v), expr(e), tokens(v), stepper(a), walker(stepper) {}
 
-  void add_token(uint32_t id) { words[id / 32] |= 1u << (id % 32); }
-  void add_tokens(std::span<const uint32_t> tokens) {
-    for (const uint32_t id : tokens) add_token(id);
+  auto adding() {
+    return [this](std::span<const uint32_t> some) { tokens.add(some); };
   }
   // Tokens that hold a whole key and the start of another: read each with its text.
   void add_readable_below(const Trie& trie, const std::vector<uint32_t>& nodes) {
     const Thread start{expr, Stack::kBottom};
     for (const uint32_t x : nodes) {
       for_each_token_below(trie, x, [&](uint32_t id) {
-        if (stepper.can_read({&start, 1}, *vocabulary.token(id))) add_token(id);
+        if (stepper.can_read({&start, 1}, *vocabulary.token(id))) tokens.add(id);
       });
     }
   }
@@ -130,7 +175,7 @@ ByteSet Making::add_calls(const State& state) {
 
 void Making::add_call(const Letter& l) {
   const LocalMask& body = local_mask(arena, vocabulary, l.body);
-  body.add_inside_to(words.data(), false);
+  tokens.add(body);
   if (!body.leaving) return;
   Thread after{l.rest, Stack::kBottom};
   if (l.key) {
@@ -144,8 +189,7 @@ void Making::add_call(const Letter& l) {
   if (after.expr == ExprPool::kEpsilonId) return;
   const RemainderTrie& remainders = body.leaving->remainders(vocabulary.trie());
   std::vector<uint32_t> returned, vague;
-  walker.walk(remainders.trie, {&after, 1}, [&](std::span<const uint32_t> tokens) { add_tokens(tokens); },
-              {&returned, &vague, {}});
+  walker.walk(remainders.trie, {&after, 1}, adding(), {&returned, &vague, {}});
   add_readable_below(remainders.trie, vague);
   for (const uint32_t x : returned) {
     returns.insert(returns.end(), remainders.origins.begin() + remainders.origin_begin[x],
@@ -176,7 +220,7 @@ bool Making::add_words() {
   std::vector<uint32_t> ends;
   if (machine->ends(range)) ends.push_back(0);
   walk_words(
-      trie, *machine, range, [&](uint32_t x) { add_tokens(trie.own(x)); }, [&](uint32_t x) { ends.push_back(x); });
+      trie, *machine, range, [&](uint32_t x) { tokens.add(trie.own(x)); }, [&](uint32_t x) { ends.push_back(x); });
   const Thread after{rest, Stack::kBottom};
   const bool may_return = arena.state(rest).nullable;
   std::vector<uint32_t> vague;
@@ -184,8 +228,7 @@ bool Making::add_words() {
     if (trie.child_count[x] == 0) continue;
     if (may_return && x != 0) returns.push_back(x);
     if (rest == ExprPool::kEpsilonId) continue;
-    walker.walk(
-        trie, {&after, 1}, [&](std::span<const uint32_t> tokens) { add_tokens(tokens); }, {&returns, &vague, {}}, x);
+    walker.walk(trie, {&after, 1}, adding(), {&returns, &vague, {}}, x);
   }
   add_readable_below(trie, vague);
   return true;
@@ -196,33 +239,21 @@ std::unique_ptr<LocalMask> by_walk(Arena& arena, const Vocabulary& vocabulary, E
   const Trie& trie = vocabulary.trie();
   const State& state = arena.state(e);
   mask->returns_at_once = state.nullable;
-  auto words = std::make_shared<std::vector<uint32_t>>(vocabulary.words(), 0u);
-  Making making(arena, vocabulary, e, *words);
+  Making making(arena, vocabulary, e);
   std::vector<uint32_t>& returns = making.returns;
   if (!making.add_words()) {
     std::vector<uint32_t> vague, walked;
     const ByteSet called = making.add_calls(state);
     const Thread start{e, Stack::kBottom};
-    making.walker.walk(trie, {&start, 1}, [&](std::span<const uint32_t> tokens) { making.add_tokens(tokens); },
-                       {&walked, &vague, called});
+    making.walker.walk(trie, {&start, 1}, making.adding(), {&walked, &vague, called});
     making.add_readable_below(trie, vague);
     returns.insert(returns.end(), walked.begin(), walked.end());
   }
   std::sort(returns.begin(), returns.end());
   returns.erase(std::unique(returns.begin(), returns.end()), returns.end());
-  size_t count = 0;
-  for (const uint32_t w : *words) count += static_cast<size_t>(std::popcount(w));
-  if (count > vocabulary.words() / 2) {
-    mask->words = std::move(words);
-  } else {
-    mask->ids.reserve(count);
-    for (uint32_t i = 0; i < words->size(); ++i) {
-      for (uint32_t w = (*words)[i]; w; w &= w - 1)
-        mask->ids.push_back(i * 32 + static_cast<uint32_t>(std::countr_zero(w)));
-    }
-  }
+  making.tokens.move_to(*mask);
   mask->walk_directly = too_many_below(trie, returns);
-  if (!returns.empty()) mask->leaving = std::make_shared<Leaving>(std::move(returns));
+  if (!returns.empty()) mask->leaving = arena.leaving(std::move(returns));
   return mask;
 }
 
@@ -309,7 +340,7 @@ std::unique_ptr<LocalMask> by_difference(Arena& arena, const Vocabulary& vocabul
   }
   std::sort(nodes.begin(), nodes.end());
   nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
-  if (!nodes.empty()) mask->leaving = std::make_shared<Leaving>(std::move(nodes));
+  if (!nodes.empty()) mask->leaving = arena.leaving(std::move(nodes));
   return mask;
 }
 
@@ -368,7 +399,7 @@ const LocalMask* make_local_mask(Arena& arena, const Vocabulary& vocabulary, Exp
       }
     }
     if (table) {
-      made = table->mask(low, high);
+      made = table->mask(arena, low, high);
       return nullptr;
     }
     if (!whole) {

@@ -15,7 +15,9 @@ namespace grammask {
 // its own, in which equal remainders are one path. The trie is made when first asked for.
 class Leaving {
  public:
-  explicit Leaving(std::vector<uint32_t> nodes) : nodes_(std::move(nodes)) {}
+  explicit Leaving(std::vector<uint32_t> nodes);
+  // Another number for each.
+  uint32_t number() const { return number_; }
   const std::vector<uint32_t>& nodes() const { return nodes_; }
   const RemainderTrie& remainders(const Trie& trie) const {
     std::call_once(once_, [&] { remainders_ = build_remainder_trie(trie, nodes_); });
@@ -25,6 +27,7 @@ class Leaving {
 
  private:
   std::vector<uint32_t> nodes_;
+  uint32_t number_;
   mutable std::once_flag once_;
   mutable RemainderTrie remainders_;
 };
@@ -45,8 +48,8 @@ struct LocalMask {
   std::shared_ptr<const Leaving> leaving;  // null if no token leaves
   bool inside_leaves_unlisted = false;  // leaving does not list the nodes below which all tokens are inside
 
-  // fresh: out is all zeros.
-  void add_inside_to(uint32_t* out, bool fresh) const;
+  // fresh: out holds nothing yet, not even zeros.
+  void add_inside_to(uint32_t* out, size_t size, bool fresh) const;
   size_t memory_bytes() const;
 };
 

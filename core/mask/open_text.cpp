@@ -106,7 +106,7 @@ std::unique_ptr<LocalMask> OpenText::mask(Arena& arena, ExprId e) const {
     mask->ids = {};
   }
   for (uint32_t& x : returns) x = origin_[x];
-  if (!returns.empty()) mask->leaving = std::make_shared<Leaving>(std::move(returns));
+  if (!returns.empty()) mask->leaving = arena.leaving(std::move(returns));
   return mask;
 }
 

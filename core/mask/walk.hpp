@@ -43,8 +43,7 @@ class Walker {
     const uint16_t* const child_count = trie.child_count.data();
     for (size_t at = 0; at < queue_.size(); ++at) {
       const Entry entry = queue_[at];
-      if (entry.simple && !entry.returns && !trie.below_end.empty() &&
-          (trie.byte_sets[trie.below_bytes[entry.node]] & ~entry.state->loops).empty()) {
+      if (entry.simple && !entry.returns && !trie.below_end.empty() && stays(trie, entry)) {
         visit(trie.below(entry.node));
         continue;
       }
@@ -94,6 +93,19 @@ class Walker {
     bool returns;         // the lowest frame may return here
     uint32_t count = 1;
   };
+
+  // Whether all that is below a node leads back to its state, byte by byte or character by character.
+  bool stays(const Trie& trie, const Entry& entry) {
+    const ByteSet& below = trie.bytes_below(entry.node);
+    const State& s = *entry.state;
+    if ((below & ~s.loops).empty()) return true;
+    if (!trie.whole_below(entry.node)) return false;
+    // Bytes in the middle of characters are known to be in order.
+    static const ByteSet kMiddle = ByteSet::range(0x80, 0xbf);
+    const ByteSet ascii{{~uint64_t{0}, ~uint64_t{0}, 0, 0}};
+    if (!(below & ascii & ~s.loops).empty()) return false;
+    return (below & ~stepper_.arena().character_loops(s) & ~kMiddle).empty();
+  }
 
   // Queues a node with the threads in next_. Whether the lowest frame may return there and somebody wants to know.
   bool enqueue(uint32_t x, const Notes& notes) {

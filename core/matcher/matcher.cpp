@@ -268,8 +268,13 @@ void add_tokens(std::span<const uint32_t> tokens, uint32_t* out) {
 
 }  // namespace
 
-// Adds the tokens of a thread; threads that take over because its frame may return at once are appended to work.
-void Matcher::add_mask(Thread t, std::vector<Thread>& work, uint32_t* out) {
+void Matcher::clear_if_fresh(uint32_t* out) {
+  if (fresh_) std::fill_n(out, compiled_->vocabulary->words(), 0u);
+  fresh_ = false;
+}
+
+// Adds the tokens of a thread; threads that take over because its frame may return at once are added to work_.
+void Matcher::add_mask(Thread t, uint32_t* out) {
   // Where calling a letter is all a state can do, look inside the call: its mask is shared by everyone who calls it.
   for (const State* s = &stepper_.arena().state(t.expr); s->only_letter >= 0; s = &stepper_.arena().state(t.expr)) {
     const Letter& l = s->letters[static_cast<size_t>(s->only_letter)];
@@ -277,30 +282,34 @@ void Matcher::add_mask(Thread t, std::vector<Thread>& work, uint32_t* out) {
     if (l.rest != ExprPool::kEpsilonId || l.key) t.node = stepper_.call(l, t.node);
     t.expr = l.body;
   }
-  const Trie& trie = compiled_->vocabulary->trie();
+  const Vocabulary& v = *compiled_->vocabulary;
   const bool has_below = stepper_.stack().node(t.node).edge != Stack::kNone;
   // Whether a checked key may be closed depends on its whole text: nothing to share.
   const bool checked = stepper_.may_repeat(t.node);
-  const LocalMask* local = checked ? nullptr : &local_mask(stepper_.arena(), *compiled_->vocabulary, t.expr);
+  const LocalMask* local = checked ? nullptr : &local_mask(stepper_.arena(), v, t.expr);
   if (!local || (local->walk_directly && has_below)) {
-    vague_.clear();
-    walker_.walk(trie, {&t, 1}, [&](std::span<const uint32_t> tokens) { add_tokens(tokens, out); },
-                 {nullptr, &vague_, {}});
-    add_readable(t, trie, out);
-    fresh_ = false;
+    add_by_walk(v.trie(), {&t, 1}, t, out);
     return;
   }
-  local->add_inside_to(out, fresh_);
+  local->add_inside_to(out, v.words(), fresh_);
   fresh_ = false;
   if (!has_below) return;
   if (local->returns_at_once) {
-    std::vector<Thread> below;
-    stepper_.returned(t, below);
-    for (const Thread& b : below) {
-      if (masked_.insert(b)) work.push_back(b);
+    below_.clear();
+    stepper_.returned(t, below_);
+    for (const Thread& b : below_) {
+      if (masked_.insert(b)) work_.push_back(b);
     }
   }
-  if (local->leaving) add_remainders(t, *local, out);
+  if (local->leaving) add_remainders(t, *local->leaving, out);
+}
+
+// Tokens of a trie that are read from some threads, those of t itself or those that read the remainders of its tokens.
+void Matcher::add_by_walk(const Trie& trie, std::span<const Thread> from, const Thread& t, uint32_t* out) {
+  clear_if_fresh(out);
+  vague_.clear();
+  walker_.walk(trie, from, [&](std::span<const uint32_t> tokens) { add_tokens(tokens, out); }, {nullptr, &vague_, {}});
+  add_readable(t, trie, out);
 }
 
 // Tokens below the nodes of vague_, each read with its text.
@@ -312,36 +321,63 @@ void Matcher::add_readable(const Thread& t, const Trie& trie, uint32_t* out) {
   }
 }
 
-// Tokens that leave the frame of t: what remains of them is read by the frames below. Where these want to know what
-// exactly was read before the remainder, the tokens are taken one by one.
-void Matcher::add_remainders(const Thread& t, const LocalMask& local, uint32_t* out) {
-  std::vector<Thread> below;
-  stepper_.vague_keys = true;
-  stepper_.returned(t, below);
-  stepper_.vague_keys = false;
-  vague_.clear();
-  const Trie& trie = local.leaving->remainders(compiled_->vocabulary->trie()).trie;
-  walker_.walk(trie, below, [&](std::span<const uint32_t> tokens) { add_tokens(tokens, out); }, {nullptr, &vague_, {}});
-  add_readable(t, trie, out);
+const RemainderMask& Matcher::remainder_mask_of(const Leaving& leaving, ExprId rest) {
+  const uint64_t key = uint64_t{leaving.number()} << 32 | rest;
+  Looked& last = looked_[(key * 0x9e3779b97f4a7c15u) >> 60];
+  if (last.key != key) last = {key, &remainder_mask(stepper_.arena(), *compiled_->vocabulary, leaving, rest)};
+  return *last.mask;
+}
+
+// Tokens that leave the frame of t: what remains of them is read by the frames below, and what leaves one of those by the
+// next. Where these want to know what exactly was read before the remainder, the tokens are taken one by one.
+void Matcher::add_remainders(const Thread& t, const Leaving& leaving, uint32_t* out) {
+  left_.assign(1, {&leaving, t.node});
+  const auto leave = [&](const Leaving* l, uint32_t node) {
+    const Left left{l, node};
+    if (std::find(left_.begin(), left_.end(), left) == left_.end()) left_.push_back(left);
+  };
+  for (size_t i = 0; i < left_.size(); ++i) {
+    const Left left = left_[i];
+    below_.clear();
+    stepper_.vague_keys = true;
+    stepper_.returned({ExprPool::kEpsilonId, left.node}, below_);
+    stepper_.vague_keys = false;
+    for (size_t k = 0; k < below_.size(); ++k) {
+      const Thread b = below_[k];
+      if (stepper_.stack().node(b.node).checked) {
+        add_by_walk(left.leaving->remainders(compiled_->vocabulary->trie()).trie, {&b, 1}, t, out);
+        continue;
+      }
+      if (stepper_.arena().state(b.expr).nullable) leave(left.leaving, b.node);
+      if (b.expr == ExprPool::kEpsilonId) continue;
+      const RemainderMask& remainders = remainder_mask_of(*left.leaving, b.expr);
+      add_tokens(remainders.ids, out);
+      for (const uint32_t id : remainders.vague) {
+        if (stepper_.can_read({&t, 1}, *compiled_->vocabulary->token(id))) out[id / 32] |= 1u << (id % 32);
+      }
+      if (remainders.leaving) leave(remainders.leaving.get(), b.node);
+    }
+  }
 }
 
 void Matcher::fill_mask(uint32_t* out) {
   const Vocabulary& v = *compiled_->vocabulary;
-  std::fill_n(out, v.words(), 0u);
   fresh_ = true;
   if (!terminated_) {
     const Stack::Mark mark = stepper_.stack().mark();
-    std::vector<Thread> work(threads_);
+    work_ = threads_;
     masked_.clear();
     for (const Thread& t : threads_) masked_.insert(t);
-    for (size_t i = 0; i < work.size(); ++i) add_mask(work[i], work, out);
+    for (size_t i = 0; i < work_.size(); ++i) add_mask(work_[i], out);
     stepper_.stack().truncate(mark);
     if (compiled_->names_tokens) {
+      clear_if_fresh(out);
       std::vector<uint32_t> named;
       stepper_.special_tokens(threads_, named);
       for (const uint32_t id : named) out[id / 32] |= 1u << (id % 32);
     }
   }
+  clear_if_fresh(out);
   if (terminated_ || is_complete()) {
     for (const uint32_t id : v.eos_token_ids()) out[id / 32] |= 1u << (id % 32);
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "mask/local_mask.hpp"
+#include "mask/remainder_mask.hpp"
 #include "mask/walk.hpp"
 #include "matcher/stepper.hpp"
 #include "vocabulary/vocabulary.hpp"
@@ -80,21 +82,39 @@ class Matcher {
   void restore(Moment&& m);
   uint64_t length_below(uint32_t node, int depth);
   bool complete_frame(std::vector<uint32_t>& symbols);
-  void add_mask(Thread thread, std::vector<Thread>& work, uint32_t* out);
+  void add_mask(Thread thread, uint32_t* out);
   void add_readable(const Thread& thread, const Trie& trie, uint32_t* out);
-  void add_remainders(const Thread& thread, const LocalMask& local, uint32_t* out);
+  void add_remainders(const Thread& thread, const Leaving& leaving, uint32_t* out);
+  void add_by_walk(const Trie& trie, std::span<const Thread> from, const Thread& thread, uint32_t* out);
+  const RemainderMask& remainder_mask_of(const Leaving& leaving, ExprId rest);
+  void clear_if_fresh(uint32_t* out);
 
   std::shared_ptr<const Compiled> compiled_;
   Stepper stepper_;
   Walker walker_;
   std::vector<Thread> threads_;
   std::vector<Thread> scratch_;
-  SeenSet masked_;                // threads whose mask was added, while a mask is computed
-  std::vector<uint32_t> vague_;  // remainder nodes, while a mask is computed
+  // While a mask is computed: threads whose mask is to be added, those seen, frames that tokens leave, undecided nodes.
+  std::vector<Thread> work_;
+  SeenSet masked_;
+  struct Left {
+    const Leaving* leaving;
+    uint32_t node;
+    bool operator==(const Left&) const = default;
+  };
+  std::vector<Left> left_;
+  std::vector<Thread> below_;
+  std::vector<uint32_t> vague_;
+  // What was looked up in the arena last, by a hash.
+  struct Looked {
+    uint64_t key = ~uint64_t{0};
+    const RemainderMask* mask = nullptr;
+  };
+  std::array<Looked, 16> looked_;
   std::vector<Moment> history_;
   std::atomic<bool> in_use_{false};
   bool terminated_ = false;
-  bool fresh_ = false;  // nothing was added to the mask yet
+  bool fresh_ = false;  // nothing was written to the mask yet
 };
 
 }  // namespace grammask

@@ -184,31 +184,43 @@ void ExprPool::collect_classes(ExprId e, ByteSet& singles, std::vector<uint32_t>
 
 namespace {
 
-// Two-way split: class c becomes (c, in) and (c, out). Returns the number of classes.
-int split(std::array<uint8_t, 256>& of, const ByteSet& set) {
-  std::array<int16_t, 256> in_id, out_id;
-  in_id.fill(-1);
-  out_id.fill(-1);
-  int fresh = 0;
-  for (size_t b = 0; b < 256; ++b) {
-    int16_t& id = set.has(static_cast<uint8_t>(b)) ? in_id[of[b]] : out_id[of[b]];
-    if (id < 0) id = static_cast<int16_t>(fresh++);
-    of[b] = static_cast<uint8_t>(id);
+void split(std::vector<ByteSet>& classes, const ByteSet& set) {
+  const size_t n = classes.size();
+  for (size_t c = 0; c < n; ++c) {
+    const ByteSet in = classes[c] & set;
+    if (in.empty() || in == classes[c]) continue;
+    classes[c] = classes[c] & ~set;
+    classes.push_back(in);
   }
-  return fresh;
 }
 
-void set_representatives(ExprPool::Classes& classes, int count) {
-  classes.representative.assign(static_cast<size_t>(count), 0);
-  for (int b = 255; b >= 0; --b) classes.representative[classes.of[static_cast<size_t>(b)]] = static_cast<uint8_t>(b);
+// The numbers and representatives of the classes, from their bytes.
+void number(ExprPool::Classes& classes) {
+  classes.of.fill(0);
+  classes.representative.clear();
+  for (size_t c = 0; c < classes.bytes.size(); ++c) {
+    classes.representative.push_back(classes.bytes[c].lowest());
+    if (c > 0) classes.bytes[c].for_each([&](uint8_t b) { classes.of[b] = static_cast<uint8_t>(c); });
+  }
 }
 
 }  // namespace
 
 void ExprPool::refine(Classes& classes, const std::vector<ByteSet>& sets) {
-  int count = static_cast<int>(classes.representative.size());
-  for (const ByteSet& s : sets) count = split(classes.of, s);
-  set_representatives(classes, count);
+  for (const ByteSet& s : sets) split(classes.bytes, s);
+  number(classes);
+}
+
+// The classes of some byte sets. States of one pattern ask for few different ones.
+const std::vector<ByteSet>& ExprPool::partition(std::vector<uint32_t> sets) {
+  constexpr size_t kMost = 1024;
+  std::sort(sets.begin(), sets.end());
+  const auto known = partitions_.find(sets);
+  if (known != partitions_.end()) return known->second;
+  if (partitions_.size() == kMost) partitions_.clear();
+  std::vector<ByteSet> classes{ByteSet::all()};
+  for (const uint32_t i : sets) split(classes, byte_sets_[i]);
+  return partitions_.emplace(std::move(sets), std::move(classes)).first->second;
 }
 
 void ExprPool::byte_classes(ExprId e, Classes& out) {
@@ -217,40 +229,108 @@ void ExprPool::byte_classes(ExprId e, Classes& out) {
   std::vector<ExprId> machine_states;
   collect_classes(e, singles, sets, machine_states);
 
-  out.of.fill(0);
-  int count = 1;
-  for (const uint32_t i : sets) count = split(out.of, byte_sets_[i]);
+  if (sets.empty()) {
+    out.bytes.assign(1, ByteSet::all());
+  } else {
+    out.bytes = partition(std::move(sets));
+  }
   for (const ExprId m : machine_states) {
     const Expr& n = nodes_[m];
-    std::array<int, 256> key;
-    for (size_t b = 0; b < 256; ++b) key[b] = out.of[b];
-    std::unordered_map<uint64_t, int> ids;
+    std::unordered_map<uint32_t, ByteSet> by_next;
     machines_[n.a]->alphabet(n.b).for_each([&](uint8_t b) {
-      const uint64_t step = uint64_t{out.of[b]} << 32 | machines_[n.a]->step(n.b, b);
-      key[b] = 256 + ids.try_emplace(step, static_cast<int>(ids.size())).first->second;
+      const uint32_t next = machines_[n.a]->step(n.b, b);
+      if (next != Machine::kDead) by_next[next].add(b);
     });
-    std::array<int, 512> number;
-    number.fill(-1);
-    count = 0;
-    for (size_t b = 0; b < 256; ++b) {
-      int& id = number[static_cast<size_t>(key[b])];
-      if (id < 0) id = count++;
-      out.of[b] = static_cast<uint8_t>(id);
-    }
+    for (const auto& [next, bytes] : by_next) split(out.bytes, bytes);
   }
-  // Bytes that stand alone in some set get classes of their own, unless the partition already isolates them.
-  std::array<uint16_t, 256> sizes{};
-  for (int b = 0; b < 256; ++b) ++sizes[out.of[static_cast<size_t>(b)]];
+  number(out);
+  // Bytes that stand alone in some set.
   singles.for_each([&](uint8_t b) {
-    const uint8_t c = out.of[b];
-    if (sizes[c] > 1) {
-      --sizes[c];
-      out.of[b] = static_cast<uint8_t>(count);
-      sizes[static_cast<size_t>(count)] = 1;
-      ++count;
-    }
+    const ByteSet alone = ByteSet::single(b);
+    const size_t c = out.of[b];
+    if (out.bytes[c] == alone) return;
+    out.bytes[c] = out.bytes[c] & ~alone;
+    if (out.representative[c] == b) out.representative[c] = out.bytes[c].lowest();
+    out.of[b] = static_cast<uint8_t>(out.bytes.size());
+    out.bytes.push_back(alone);
+    out.representative.push_back(b);
   });
-  set_representatives(out, count);
+}
+
+void ExprPool::derive_by_class(ExprId e, const Classes& classes, std::vector<ExprId>& out) {
+  const size_t count = classes.bytes.size();
+  out.assign(count, kEmptyId);
+  const Expr& n = nodes_[e];
+  switch (n.kind) {
+    case Kind::kConcat: {
+      const ExprId head = n.a, rest = n.b;
+      if (nullable(head)) break;
+      derive_by_class(head, classes, out);
+      for (ExprId& d : out) {
+        if (d != kEmptyId) d = concat(d, rest);
+      }
+      return;
+    }
+    case Kind::kRepeat: {
+      const Expr repeated = n;
+      derive_by_class(repeated.a, classes, out);
+      ExprId rest = kEmptyId;
+      for (ExprId& d : out) {
+        if (d == kEmptyId) continue;
+        if (rest == kEmptyId)
+          rest = repeat(repeated.a, repeated.b == 0 ? 0 : repeated.b - 1,
+                        repeated.c == kUnbounded ? kUnbounded : repeated.c - 1);
+        d = concat(d, rest);
+      }
+      return;
+    }
+    case Kind::kUnion: {
+      // Each member is looked at once: most of many can begin with one byte only.
+      std::vector<std::vector<ExprId>> options(count);
+      std::vector<ExprId> member;
+      for (const ExprId c : children(e)) {
+        const ByteSet& first = byte_first(c);
+        if (first.empty()) continue;
+        const uint8_t lowest = first.lowest();
+        if (first == ByteSet::single(lowest)) {
+          const ExprId d = derive(c, lowest);
+          if (d != kEmptyId) options[classes.of[lowest]].push_back(d);
+          continue;
+        }
+        derive_by_class(c, classes, member);
+        for (size_t i = 0; i < count; ++i) {
+          if (member[i] != kEmptyId) options[i].push_back(member[i]);
+        }
+      }
+      for (size_t i = 0; i < count; ++i) {
+        if (!options[i].empty()) out[i] = options[i].size() == 1 ? options[i].front() : unite(options[i]);
+      }
+      return;
+    }
+    case Kind::kIntersection: {
+      const auto members = children(e);
+      std::vector<std::vector<ExprId>> derived(members.size());
+      for (size_t i = 0; i < members.size(); ++i) derive_by_class(members[i], classes, derived[i]);
+      std::vector<ExprId> parts(members.size());
+      for (size_t c = 0; c < count; ++c) {
+        bool dead = false;
+        for (size_t i = 0; i < members.size(); ++i) {
+          parts[i] = derived[i][c];
+          dead = dead || parts[i] == kEmptyId;
+        }
+        if (!dead) out[c] = intersect(parts);
+      }
+      return;
+    }
+    case Kind::kComplement: {
+      derive_by_class(n.a, classes, out);
+      for (ExprId& d : out) d = complement(d);
+      return;
+    }
+    case Kind::kFrame: return derive_by_class(expand(e), classes, out);
+    default: break;
+  }
+  for (size_t c = 0; c < count; ++c) out[c] = derive(e, classes.representative[c]);
 }
 
 // -- emptiness

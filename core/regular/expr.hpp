@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <stdexcept>
@@ -129,13 +130,17 @@ class ExprPool {
   ExprId derive_letter(ExprId e, ExprId letter);
   // Letters that may come first (a superset), appended without duplicates.
   void letters(ExprId e, std::vector<ExprId>& out);
-  // Partition of the bytes such that bytes of one class have equal derivatives: class_of[b], representatives.
+  // Partition of the bytes such that bytes of one class have equal derivatives: of[b], and by class a
+  // representative and all its bytes.
   struct Classes {
     std::array<uint8_t, 256> of;
     std::vector<uint8_t> representative;
+    std::vector<ByteSet> bytes;
   };
   void byte_classes(ExprId e, Classes& out);
   static void refine(Classes& classes, const std::vector<ByteSet>& sets);
+  // The derivatives by all classes of a partition, which must be as fine as that of e.
+  void derive_by_class(ExprId e, const Classes& classes, std::vector<ExprId>& out);
   // A superset of the bytes by which the derivative is not empty.
   const ByteSet& byte_first(ExprId e);
 
@@ -146,6 +151,8 @@ class ExprPool {
   bool alive(ExprId e);
   bool matches(ExprId e, std::string_view bytes);
   uint64_t count_words(ExprId e, uint64_t limit);
+  // How many symbols every word has at least (a lower bound of that).
+  uint32_t least_length(ExprId e);
   // A shortest word over bytes, false if there is none; e must be free of letters.
   bool shortest(ExprId e, std::string& out);
   std::string show(ExprId e, int depth = 12);
@@ -185,13 +192,14 @@ class ExprPool {
   ExprId intern(Kind kind, uint32_t a, uint32_t b, uint32_t c, uint8_t flags, uint32_t depth);
   ExprId intern_list(Kind kind, const std::vector<ExprId>& children, uint8_t flags, uint32_t depth);
   ExprId derive(ExprId e, Symbol s);
+  const std::vector<ByteSet>& partition(std::vector<uint32_t> sets);
   void collect_classes(ExprId e, ByteSet& singles, std::vector<uint32_t>& sets, std::vector<ExprId>& machines);
   bool search_alive(ExprId e);
-  uint32_t least_length(ExprId e);
   bool merge_counts(std::vector<ExprId>& list);
   void rehash();
 
   StableVector<Expr> nodes_;
+  std::map<std::vector<uint32_t>, std::vector<ByteSet>> partitions_;  // memo of partition
   std::vector<uint16_t> least_;  // memo of least_length + 1, 0 unknown
   // Child lists live in chunks that never move: derive recurses over a list while new lists are made.
   std::vector<const ExprId*> lists_;

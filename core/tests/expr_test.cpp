@@ -155,6 +155,38 @@ TEST_CASE_FIXTURE(Fixture, "expr: byte classes separate what derivatives tell ap
   }
 }
 
+TEST_CASE_FIXTURE(Fixture, "expr: derivatives by all classes at once are those by each byte") {
+  const ExprId letters = p.set(ByteSet::range('a', 'm')), other = p.set(ByteSet::range('k', 'z'));
+  const std::vector<ExprId> rows = {
+      kEmpty,
+      kEpsilon,
+      letters,
+      p.complement(letters),
+      p.concat(p.optional(a), p.concat(letters, b)),
+      p.concat(p.concat(ab, other), star(letters)),
+      p.repeat(p.unite(ab, other), 2, 5),
+      p.unite(std::vector<ExprId>{ab, p.concat(a, c), p.concat(b, letters), star(other), p.literal("zz")}),
+      p.intersect(star(p.unite(letters, other)), p.complement(p.concat(ab, p.anything()))),
+      p.concat(p.intersect(p.repeat(other, 0, 9), star(p.literal("kl"))), c),
+      p.words({"ab", "abc", "b"}),
+      p.unite(p.words({"ab", "kk"}), p.concat(other, a)),
+  };
+  for (const ExprId e : rows) {
+    CAPTURE(p.show(e));
+    ExprPool::Classes classes;
+    p.byte_classes(e, classes);
+    ExprPool::refine(classes, {ByteSet::range('c', 'l')});
+    std::vector<ExprId> derived;
+    p.derive_by_class(e, classes, derived);
+    REQUIRE(derived.size() == classes.bytes.size());
+    for (int x = 0; x < 256; ++x) {
+      const auto byte = static_cast<uint8_t>(x);
+      REQUIRE(classes.bytes[classes.of[byte]].has(byte));
+      REQUIRE(derived[classes.of[byte]] == p.derive(e, byte));
+    }
+  }
+}
+
 TEST_CASE_FIXTURE(Fixture, "expr: emptiness, counting and shortest words") {
   struct Row {
     ExprId expr;

@@ -1,7 +1,9 @@
 #include "vocabulary/trie.hpp"
+#include <algorithm>
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <stdexcept>
@@ -77,6 +79,39 @@ TEST_CASE("trie: remainders below several nodes are one trie") {
   CHECK(contents(remainders.trie) == expected);
 }
 
+TEST_CASE("trie: whether whole characters lie below a node") {
+  const auto whole = [](const std::vector<std::string>& texts) {
+    std::vector<std::pair<std::string_view, uint32_t>> entries;
+    for (uint32_t i = 0; i < texts.size(); ++i) entries.emplace_back(texts[i], i);
+    return grammask::build_trie(entries).whole_below(0);
+  };
+  // The first and last characters of each length, and around the surrogates.
+  const std::vector<std::string> characters = {"a",
+                                               "\x7f",
+                                               "\xc2\x80",
+                                               "\xdf\xbf",
+                                               "\xe0\xa0\x80",
+                                               "\xed\x9f\xbf",
+                                               "\xee\x80\x80",
+                                               "\xef\xbf\xbf",
+                                               "\xf0\x90\x80\x80",
+                                               "\xf3\xbf\xbf\xbf",
+                                               "\xf4\x8f\xbf\xbf"};
+  CHECK(whole(characters));
+  for (const std::string& c : characters) {
+    CAPTURE(c);
+    for (size_t n = 1; n < c.size(); ++n) {
+      CHECK(whole({"x" + c.substr(0, n)}));
+      CHECK_FALSE(whole({"x" + c.substr(0, n) + "x"}));
+    }
+    CHECK_FALSE(whole({c, "\x80"}));
+  }
+  for (const std::string bad : {"\xc1\xbf", "\xe0\x9f", "\xed\xa0", "\xf0\x8f", "\xf4\x90", "\xf5\x80", "\xff"}) {
+    CAPTURE(bad);
+    CHECK_FALSE(whole({bad}));
+  }
+}
+
 TEST_CASE("vocabulary: what is text and what is not") {
   const Vocabulary v({"a", std::nullopt, "", "</s>", "ab"}, {3}, 8);
   CHECK(v.token(0) == "a");
@@ -84,10 +119,15 @@ TEST_CASE("vocabulary: what is text and what is not") {
   CHECK(v.token(4) == "ab");
   CHECK(v.words() == 1);
   CHECK(v.longest() == 2);
+  CHECK(v.longer_than(16).empty());
   CHECK(v.tokenize_greedy("abaab", false) == std::vector<uint32_t>{4, 0, 4});
   CHECK(v.tokenize_greedy("abxa", false) == std::vector<uint32_t>{4});
   // The last a may still become ab.
   CHECK(v.tokenize_greedy("aba", true) == std::vector<uint32_t>{4});
+  const Vocabulary lengths({std::string(17, 'a'), std::string(30, 'b'), std::string(16, 'c'), std::string(20, 'd')}, {},
+                           4);
+  CHECK(std::ranges::equal(lengths.longer_than(16), std::vector<uint32_t>{1, 3, 0}));
+  CHECK(std::ranges::equal(lengths.longer_than(20), std::vector<uint32_t>{1}));
   CHECK_THROWS_AS(Vocabulary({"a"}, {1}, 1), std::invalid_argument);
   CHECK_THROWS_AS(Vocabulary({"a", "b"}, {}, 1), std::invalid_argument);
 }

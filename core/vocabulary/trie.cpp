@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "regular/utf8.hpp"
+
 namespace grammask {
 
 uint32_t Trie::child(uint32_t node, uint8_t b) const {
@@ -35,7 +37,7 @@ bool Trie::well_formed(uint32_t ids) const {
   if (token_begin[0] != 0 || token_end[0] != 0 || below_end[0] != tokens.size()) return false;
   size_t next = 1;
   for (size_t x = 0; x < n; ++x) {
-    if (token_begin[x] > token_end[x] || token_end[x] > below_end[x] || below_bytes[x] >= byte_sets.size())
+    if (token_begin[x] > token_end[x] || token_end[x] > below_end[x] || (below_bytes[x] & ~kWhole) >= byte_sets.size())
       return false;
     const size_t end = next + child_count[x];
     if (first_child[x] != next || next <= x || end > n) return false;
@@ -57,12 +59,15 @@ void Trie::collect_bytes_below() {
   std::vector<uint32_t> set_of(size(), 0);
   std::vector<ByteSet> sets{ByteSet::all()};
   std::unordered_map<uint64_t, std::vector<uint32_t>> index;
+  std::vector<uint8_t> places(size());  // per node: the places in a character from which all that is below can be read
   // Children have larger numbers than their parents.
   for (uint32_t x = size(); x-- > 0;) {
     ByteSet& set = below[x];
+    places[x] = utf8::kEveryPlace;
     for (uint32_t c = first_child[x]; c < first_child[x] + child_count[x]; ++c) {
       set.add(byte[c]);
       set = set | below[c];
+      places[x] &= utf8::places_before(byte[c], places[c]);
     }
     if (below_end[x] - token_end[x] < kFew) continue;
     auto& same = index[set.hash()];
@@ -74,6 +79,9 @@ void Trie::collect_bytes_below() {
     set_of[x] = static_cast<uint32_t>(sets.size());
     same.push_back(set_of[x]);
     sets.push_back(set);
+  }
+  for (uint32_t x = 0; x < size(); ++x) {
+    if (places[x] >> utf8::kBetween & 1) set_of[x] |= kWhole;
   }
   sets.shrink_to_fit();
   below_bytes = std::move(set_of);

@@ -22,7 +22,8 @@ struct Trie {
   Column<uint32_t> token_end;     // per node: where its own end
   Column<uint32_t> tokens;
   // Only in tries of whole vocabularies: the tokens below a node follow its own, up to below_end, and the bytes on the way
-  // to them are byte_sets[below_bytes]: all bytes, as if unknown, where there are few.
+  // to them are bytes_below(node): all bytes, as if unknown, where there are few. Of below_bytes, per node, the highest bit
+  // says that they spell whole characters of UTF-8, the last of which may be unfinished, and the others which set it is.
   Column<uint32_t> below_end;
   Column<uint32_t> below_bytes;
   Column<ByteSet> byte_sets;
@@ -35,6 +36,9 @@ struct Trie {
   std::span<const uint32_t> below(uint32_t node) const {
     return {tokens.data() + token_end[node], below_end[node] - token_end[node]};
   }
+  static constexpr uint32_t kWhole = 1u << 31;
+  const ByteSet& bytes_below(uint32_t node) const { return byte_sets[below_bytes[node] & ~kWhole]; }
+  bool whole_below(uint32_t node) const { return below_bytes[node] & kWhole; }
   // Fills below_bytes and byte_sets.
   void collect_bytes_below();
   uint32_t size() const { return static_cast<uint32_t>(byte.size()); }

@@ -72,6 +72,20 @@ Vocabulary::Vocabulary(Tokens tokens, Trie trie, std::shared_ptr<const void> mem
   if (!trie_.well_formed(size())) throw std::invalid_argument("the trie of a vocabulary is malformed");
 }
 
+std::span<const uint32_t> Vocabulary::longer_than(uint32_t length) const {
+  const auto length_of = [&](uint32_t id) { return tokens_.offset[id + 1] - tokens_.offset[id]; };
+  std::call_once(sorted_, [&] {
+    for (uint32_t id = 0; id < size(); ++id) {
+      if (length_of(id) > kFewLonger) by_length_.push_back(id);
+    }
+    std::stable_sort(by_length_.begin(), by_length_.end(),
+                     [&](uint32_t a, uint32_t b) { return length_of(a) > length_of(b); });
+  });
+  const auto end =
+      std::partition_point(by_length_.begin(), by_length_.end(), [&](uint32_t id) { return length_of(id) > length; });
+  return {by_length_.data(), static_cast<size_t>(end - by_length_.begin())};
+}
+
 bool Vocabulary::is_eos(uint32_t id) const {
   return std::find(tokens_.eos.begin(), tokens_.eos.end(), id) != tokens_.eos.end();
 }

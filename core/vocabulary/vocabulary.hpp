@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,6 +43,9 @@ class Vocabulary {
   std::optional<std::string_view> token(uint32_t id) const;
   const Trie& trie() const { return trie_; }
   uint32_t longest() const { return longest_; }
+  // Tokens of more than so many bytes, but at least kFewLonger of them; the longest first.
+  std::span<const uint32_t> longer_than(uint32_t length) const;
+  static constexpr uint32_t kFewLonger = 16;
   std::vector<uint32_t> tokenize_greedy(std::string_view text, bool hold_back) const;
 
   // The bytes that are tokens by themselves.
@@ -60,6 +65,8 @@ class Vocabulary {
   Tokens tokens_;
   uint32_t longest_;
   Trie trie_;
+  mutable std::once_flag sorted_;
+  mutable std::vector<uint32_t> by_length_;  // tokens of more than kFewLonger bytes, the longest first
   ArenaMutex arena_mutex_;
   std::shared_ptr<Arena> arena_;
   uint64_t next_check_ = 0;  // how many things the arena holds when its memory is added up again

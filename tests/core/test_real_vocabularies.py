@@ -62,6 +62,28 @@ SCHEMAS: dict[str, tuple[Any, list[Any]]] = {
         {"type": "string", "pattern": "^a.*zz$", "maxLength": 24},
         ["a then the words zz", "a                    zz", "abc internationalizzz"],
     ),
+    "more words than any token holds": (
+        {"type": "string", "pattern": r"^$|(^(?:\S+\s+){0,99}\S+$)", "maxLength": 400},
+        ["", "a  b" * 12, "c " * 99 + "d", "— “é” 数 " * 30 + "."],
+    ),
+    "a host name": (
+        {"type": "string", "format": "hostname"},
+        ["example.com", "a" * 60 + ".b-c", ".".join(["ab" * 30] * 4)],
+    ),
+    "lines of any characters": (
+        {"type": "array", "items": {"type": "string", "pattern": "^.+?$"}},
+        [["a “line” — of 数量 and 🙂, ok", "e\u0301\u2027x\ufeff"], ["\ufffd\ud7ff\ue000"]],
+    ),
+    "frames that end together": (
+        {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"x": {"type": "array", "items": {"type": "array", "items": {"type": "string"}}}},
+            },
+        },
+        [[{"x": [["a"], ["", "b]]"]]}], [{"x": []}, {}, {"x": [[]]}]],
+    ),
     "forbidden beginning": (
         {"type": "string", "pattern": "^(?! )(?!the).*[^ ]$"},
         ["a then the", "thus"],
