@@ -66,7 +66,10 @@ class VersionsResult(Result):
         if self.comparison is None:
             return [f"Recorded {len(self.recording)} steps under {self.setup.fingerprint}."]
         comparison = self.comparison
-        changed = ", ".join(f"{name} {there} → {here}" for name, (here, there) in comparison.components.items())
+        changed = ", ".join(
+            f"{name} {there or 'unknown'} → {here or 'unknown'}"
+            for name, (here, there) in comparison.components.items()
+        )
         found = [f"Changed since the earlier recording: {changed or 'nothing that the fingerprint sees'}."]
         if comparison.first_bits is None:
             found.append(f"All {len(self.recording)} steps have the same logits, bit for bit.")
