@@ -27,7 +27,7 @@ CPP := $(shell find core -name '*.hpp' -o -name '*.h' -o -name '*.cpp' -o -name 
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: bench-sampling bench-server fuzz-grammars soak help run test test-browser maskbench fuzz vllm test-vllm test-sglang test-llama bench-vllm develop lint format sanitize docs bench publish import-time wheel clean distclean
+.PHONY: bench-sampling bench-server fuzz-grammars soak help run test test-browser maskbench fuzz vllm test-vllm test-sglang test-llama test-clients bench-vllm develop lint format sanitize docs bench publish import-time wheel clean distclean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
@@ -132,6 +132,19 @@ test-llama: $(STAMPS)/llama $(MODULE) $(STAMPS)/model  ## llama.cpp as a model, 
 	GRAMMASK_LLAMA_LIBRARY="$$(echo $(abspath $(VENV))/lib/python*/site-packages/xllamacpp/xllamacpp.abi3.so)" \
 		$(BIN)/python -m pytest tests/integrations/test_llama_cpp.py tests/integrations/test_gbnf.py $(PYTEST)
 
+# Frameworks that only talk to a server, in an environment of their own: they disagree with others about versions, and so
+# much that pip needs long to find some that go together.
+CLIENTS := .venv-clients
+$(CLIENTS)/clients: $(STAMPS)/venv
+	$(BIN)/python -m venv $(CLIENTS)
+	$(CLIENTS)/bin/python -m pip install --quiet uv
+	$(CLIENTS)/bin/uv pip install --quiet --python $(CLIENTS)/bin/python llama-index-llms-openai-like==0.8.1 dspy==3.4.1 \
+		"lm-eval[api]==0.4.13" hypothesis jsonschema "pytest>=8" "pytest-timeout>=2.3"
+	@touch $@
+
+test-clients: $(CLIENTS)/clients $(STAMPS)/dev $(MODULE) $(STAMPS)/model  ## LlamaIndex, DSPy, lm-evaluation-harness over the server
+	GRAMMASK_COMMAND="$(abspath $(BIN))/grammask" $(CLIENTS)/bin/python -m pytest tests/integrations/clients $(PYTEST)
+
 bench-vllm: vllm $(STAMPS)/runtime  ## grammask beside vLLM's own structured-output backends, in one run
 	$(VLLM)/bin/python -m benchmarks.vllm_backends \
 		"$$($(BIN)/python -c 'from grammask.models.gguf import *; print(converted_folder(smollm2_file()))')" \
@@ -202,4 +215,4 @@ clean:  ## Remove what was built
 	rm -rf build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis $(MODULE)
 
 distclean: clean  ## Remove the environment as well
-	rm -rf $(VENV) $(VLLM)
+	rm -rf $(VENV) $(VLLM) $(CLIENTS)
