@@ -87,7 +87,6 @@ def plan_chat(body: ChatRequest, service: Service, client: str) -> tuple[Plan, R
         marks = {token: name for token, name in marks.items() if token not in ends}
     prompt_ids = service.prompter.chat(body.messages, tools.tools if tools else (), body.chat_template_kwargs)
     param = "max_tokens" if body.max_tokens is not None else "max_completion_tokens"
-    asked = body.max_tokens if body.max_tokens is not None else body.max_completion_tokens
     seed = body.seed_bits()
     plan = Plan(
         prompt_ids=prompt_ids,
@@ -95,7 +94,7 @@ def plan_chat(body: ChatRequest, service: Service, client: str) -> tuple[Plan, R
         sampling=body.sampling(logprobs=bool(body.logprobs), top_logprobs=body.top_logprobs or 0),
         seed=new_seed() if seed is None else seed,
         n=body.n or 1,
-        max_tokens=service.room(prompt_ids, asked, param),
+        max_tokens=service.room(prompt_ids, body.limit(), param),
         client=client,
         marks=marks,
     )

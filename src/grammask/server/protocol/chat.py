@@ -143,6 +143,9 @@ class ChatRequest(SamplingParameters, ExtraConstraints):
     prompt_cache_retention: str | None = None
     metadata: dict[str, str] | None = Field(None, max_length=16)
 
+    def limit(self) -> int | None:
+        return self.max_completion_tokens if self.max_tokens is None else self.max_tokens
+
 
 class TopLogprob(BaseModel):
     """One of the likeliest tokens."""

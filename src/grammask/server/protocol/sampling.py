@@ -54,6 +54,10 @@ class SamplingParameters(Request):
     stop_token_ids: list[int] | None = Field(None, max_length=64)
     include_stop_str_in_output: bool | None = None
 
+    def limit(self) -> int | None:
+        """The most tokens that an output may have, if the request says so."""
+        return self.max_tokens
+
     def stops(self) -> list[str]:
         """The stop texts."""
         stops = [self.stop] if isinstance(self.stop, str) else list(self.stop or [])
@@ -83,6 +87,9 @@ class SamplingParameters(Request):
             settings[name] = getattr(self, name)
         settings["repetition_penalty"] = self.repetition_penalty
         settings["min_tokens"] = self.min_tokens
+        limit = self.limit()
+        if self.min_tokens is not None and limit is not None and self.min_tokens > limit:
+            raise invalid(f"min_tokens is {self.min_tokens}, and at most {limit} tokens are asked for", "min_tokens")
         try:
             return Sampling(**{name: value for name, value in settings.items() if value is not None})
         except (ValueError, TypeError) as error:
