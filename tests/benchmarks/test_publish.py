@@ -29,9 +29,24 @@ def test_the_page_has_every_section() -> None:
     comparison = {**EMPTY, "summary": {"one": _no_cases()}, "ratios": {}}
     table = {"title": "T", "columns": ["a", "b"], "rows": [["x", "1"]]}
     names = ("calls", "vocabulary", "batch", "sizes", "growth")
-    contents = sections(comparison, comparison, {name: {"table": table, "machine": EMPTY["machine"]} for name in names})
-    page = filled(PAGE.read_text("utf-8"), contents)
+    micro_data = {name: {"table": table, "machine": EMPTY["machine"]} for name in names}
+    steps = {side: {"p50": 1.0 + place, "p95": 5.0} for place, side in enumerate(("grammask", "transformers"))}
+    sampled = {
+        **EMPTY, "versions": {"torch": "9"}, "vocabulary": 7, "clock": "CPU time", "others": ["transformers", "vllm"],
+        "rows": [{"logits": "flat", "batch": 1, "settings": "top_p", **steps, "vllm": {"p50": 1.5, "p95": 2.0}},
+                 {"logits": "flat", "batch": 1, "settings": "typical_p", **steps}],
+    }  # fmt: skip
+    data = {"maskbench": comparison, "regex_grammar": comparison, "micro": micro_data, "sampling": sampled}
+    page = filled(PAGE.read_text("utf-8"), sections(data))
     assert page.count("| x | 1 |") == len(names)
+    assert "| flat | 1 | top_p | 1 / 5 | 2 / 5 | 2.0 | 2 / 2 | 1.5 |" in page
+    assert "| flat | 1 | typical_p | 1 / 5 | 2 / 5 | 2.0 | – | – |" in page
+    assert "2.0 to 2.0 times than transformers, 1.5 to 1.5 times than vllm" in page
+
+
+def test_sections_without_figures_stay() -> None:
+    comparison = {**EMPTY, "summary": {"one": _no_cases()}, "ratios": {}}
+    assert sections({"regex_grammar": comparison}).keys() == {"regex_grammar"}
 
 
 def _no_cases() -> dict[str, object]:
