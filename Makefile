@@ -139,10 +139,10 @@ $(CLIENTS)/clients: $(STAMPS)/venv
 	$(BIN)/python -m venv $(CLIENTS)
 	$(CLIENTS)/bin/python -m pip install --quiet uv
 	$(CLIENTS)/bin/uv pip install --quiet --python $(CLIENTS)/bin/python llama-index-llms-openai-like==0.8.1 dspy==3.4.1 \
-		"lm-eval[api]==0.4.13" hypothesis jsonschema "pytest>=8" "pytest-timeout>=2.3"
+		"lm-eval[api]==0.4.13" langchain-openai==1.7.4 hypothesis jsonschema "pytest>=8" "pytest-timeout>=2.3"
 	@touch $@
 
-test-clients: $(CLIENTS)/clients $(STAMPS)/dev $(MODULE) $(STAMPS)/model  ## LlamaIndex, DSPy, lm-evaluation-harness over the server
+test-clients: $(CLIENTS)/clients $(STAMPS)/dev $(MODULE) $(STAMPS)/model  ## LangChain, LlamaIndex, DSPy, lm-evaluation-harness over the server
 	GRAMMASK_COMMAND="$(abspath $(BIN))/grammask" $(CLIENTS)/bin/python -m pytest tests/integrations/clients $(PYTEST)
 
 bench-vllm: vllm $(STAMPS)/runtime  ## grammask beside vLLM's own structured-output backends, in one run
