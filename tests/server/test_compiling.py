@@ -96,6 +96,14 @@ def test_who_hangs_up_does_not_end_it_for_others() -> None:
     asyncio.run(run())
 
 
+def test_hints_stand_on_lines_of_their_own() -> None:
+    with served(random_model()) as server:
+        error = server.chat(guided_json={"type": "objekt"}).json()["error"]
+    what, hint = error["message"].split("\n")
+    assert "'objekt'" in what
+    assert hint.startswith("Hint: ")
+
+
 def either_or_not(levels: int) -> dict[str, Any]:
     """Each level refers twice to the next."""
     following = [{"$ref": f"#/$defs/d{i + 1}"} for i in range(levels)]

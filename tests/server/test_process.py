@@ -47,7 +47,8 @@ def free_port() -> int:
         return int(free.getsockname()[1])
 
 
-def test_streams_are_finished_before_it_ends() -> None:
+@pytest.mark.parametrize("signal_number", [signal.SIGTERM, signal.SIGINT])
+def test_streams_are_finished_before_it_ends(signal_number: int) -> None:
     port = free_port()
     tests = str(Path(__file__).parents[1])
     process = subprocess.Popen(
@@ -61,17 +62,46 @@ def test_streams_are_finished_before_it_ends() -> None:
         with httpx.stream("POST", url + "/v1/chat/completions", json=body, timeout=60) as answer:
             for number, line in enumerate(answer.iter_lines()):
                 if number == 4:
-                    process.send_signal(signal.SIGTERM)
+                    process.send_signal(signal_number)
                 if line.startswith("data: {"):
                     text += json.loads(line[6:])["choices"][0]["delta"].get("content") or ""
                 last = line or last
         assert text == "a" * 60
         assert last == "data: [DONE]"
-        assert process.wait(30) in (0, -signal.SIGTERM)
+        assert process.wait(30) == 0
         assert process.stderr is not None
-        logged = [json.loads(line) for line in process.stderr if line.startswith("{")]
+        logged = [json.loads(line) for line in process.stderr]
+        assert [entry["message"].split(":")[0] for entry in logged if "stop" in entry["message"]] == [
+            "stopping",
+            "stopped",
+        ]
         [request] = [entry for entry in logged if entry["message"] == "POST /v1/chat/completions"]
         assert request["completion_tokens"] == 60
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_who_does_not_want_to_wait() -> None:
+    """A second Ctrl-C ends the server at once."""
+    port = free_port()
+    tests = str(Path(__file__).parents[1])
+    process = subprocess.Popen([sys.executable, "-c", SERVER, tests, str(port)], stderr=subprocess.PIPE, text=True)
+    try:
+        url = f"http://127.0.0.1:{port}"
+        _wait(url, process)
+        body = {"model": "slow", "messages": [{"role": "user", "content": "x"}], "max_tokens": 4000, "stream": True}
+        ended = False
+        with httpx.stream("POST", url + "/v1/chat/completions", json=body, timeout=60) as answer:
+            try:
+                for number, line in enumerate(answer.iter_lines()):
+                    ended = line == "data: [DONE]"
+                    if number in (4, 12):
+                        process.send_signal(signal.SIGINT)
+            except httpx.RemoteProtocolError:
+                pass
+        assert not ended
+        assert process.wait(30) == 1 or process.returncode == -signal.SIGINT  # the interrupt that was not caught
     finally:
         process.kill()
         process.wait()

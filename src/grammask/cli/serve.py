@@ -27,7 +27,8 @@ Examples:
 
 Exit status:
 
-  0 stopped; 2 wrong usage or settings; 4 the model cannot be loaded. With --backend vllm, that of vLLM.
+  0 stopped; 2 wrong usage or settings; 4 the model cannot be loaded; 130 interrupted twice. With --backend vllm, that
+  of vLLM.
 """
 
 PROXY_EXAMPLES = """
@@ -39,7 +40,7 @@ Examples:
 
 Exit status:
 
-  0 stopped; 2 wrong usage or settings.
+  0 stopped; 2 wrong usage or settings; 130 interrupted twice.
 """
 
 ConfigOption = Annotated[

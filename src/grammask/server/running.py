@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+from types import FrameType
 from typing import Any
 
 import uvicorn
@@ -42,9 +44,37 @@ def serve_proxy(settings: ProxySettings) -> None:
 
 
 def run(app: FastAPI, settings: HttpSettings) -> None:
-    """Serves an application."""
-    server = uvicorn.Server(uvicorn.Config(app, **uvicorn_options(settings)))
-    server.run()
+    """Serves an application until SIGINT or SIGTERM; returns when what was running is finished.
+
+    Raises:
+        KeyboardInterrupt: a second SIGINT; what was running is lost.
+    """
+    server = _Server(uvicorn.Config(app, **uvicorn_options(settings)), settings.shutdown_timeout)
+    # When it is done, uvicorn sends itself the signal once more, so that the process ends as it would have without it.
+    # It has done what the signal asked for, so this is turned into an interrupt that can be told from others.
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        server.run()
+    except KeyboardInterrupt:
+        if server.force_exit:
+            raise
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    log.info("stopped")
+
+
+class _Server(uvicorn.Server):
+    """Says what happens when it is told to end."""
+
+    def __init__(self, config: uvicorn.Config, patience: float) -> None:
+        super().__init__(config)
+        self._patience = patience
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if not self.should_exit:
+            again = ", or until Ctrl-C again" if sig == signal.SIGINT else ""
+            log.info("stopping: requests that are running are finished, for up to %g s%s", self._patience, again)
+        super().handle_exit(sig, frame)
 
 
 def uvicorn_options(settings: HttpSettings) -> dict[str, Any]:

@@ -198,7 +198,7 @@ def constraint_error(error: ConstraintError, param: str | None) -> ApiError:
     """400 that says where the constraint cannot be enforced, and what to do."""
     name = type(error).__name__
     code = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name).strip("_")
-    return ApiError(400, str(error).replace("\n  hint: ", " Hint: "), param=param, code=code)
+    return ApiError(400, str(error).replace("\n  hint: ", "\nHint: "), param=param, code=code)
 
 
 def _described(tool: FunctionTool) -> dict[str, Any]:
