@@ -128,9 +128,10 @@ $(STAMPS)/llama: $(STAMPS)/dev
 	$(PIP) cffi
 	@touch $@
 
-test-llama: $(STAMPS)/llama $(MODULE) $(STAMPS)/model  ## llama.cpp as a model, and its server with exported grammars
+test-llama: $(STAMPS)/llama $(MODULE) $(STAMPS)/model  ## llama.cpp as a model, its server with exported grammars, its samplers
 	GRAMMASK_LLAMA_LIBRARY="$$(echo $(abspath $(VENV))/lib/python*/site-packages/xllamacpp/xllamacpp.abi3.so)" \
-		$(BIN)/python -m pytest tests/integrations/test_llama_cpp.py tests/integrations/test_gbnf.py $(PYTEST)
+		$(BIN)/python -m pytest tests/integrations/test_llama_cpp.py tests/integrations/test_gbnf.py \
+			tests/sampling/test_llama_cpp.py $(PYTEST)
 
 # Frameworks that only talk to a server, in an environment of their own: they disagree with others about versions, and so
 # much that pip needs long to find some that go together.
