@@ -25,9 +25,11 @@ def vocabulary() -> grammask.Vocabulary:
 
 
 def mask(follower: Follower) -> set[int]:
-    words = np.zeros((1, 1), dtype=np.int32)
-    fill_rows([follower], words)
-    return {token for token in range(9) if words[0, 0] >> token & 1}
+    words, rows = np.zeros(1, dtype=np.int32), np.ones((1, 1), dtype=np.int32)
+    follower.fill_mask(words)
+    fill_rows([follower], rows)
+    assert words[0] == rows[0, 0]
+    return {token for token in range(9) if words[0] >> token & 1}
 
 
 def fresh(compiled: grammask.CompiledConstraint, tokens: list[int]) -> Follower:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grammask.integrations.following import Follower, fill_rows
+from grammask.integrations.following import Follower
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,7 +34,7 @@ class Completions:
         self._stop_ids = tuple(stop_ids)
         self._prompt: list[int] | None = None
         self._follower = Follower(compiled, self._stop_ids)
-        self._words = np.zeros((1, (compiled.vocabulary.size + 31) // 32), dtype=np.int32)
+        self._words = np.zeros((compiled.vocabulary.size + 31) // 32, dtype=np.int32)
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -61,9 +61,9 @@ class Completions:
         self._catch_up(list(tokens))
         if self._follower.is_lost:
             raise ValueError("the output so far does not satisfy the constraint: use a new processor, or prompt_length")
-        fill_rows([self._follower], self._words, threads=1)
+        self._follower.fill_mask(self._words)
         known = np.unpackbits(
-            self._words.view(np.uint8)[0], count=min(columns, self.vocabulary.size), bitorder="little"
+            self._words.view(np.uint8), count=min(columns, self.vocabulary.size), bitorder="little"
         ).astype(np.bool_)
         return np.concatenate([known, np.zeros(columns - len(known), dtype=np.bool_)])
 

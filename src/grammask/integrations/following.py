@@ -81,6 +81,27 @@ class Follower:
             return b""
         return self._matcher.forced_bytes()
 
+    def fill_mask(self, out: NDArray[np.int32]) -> None:
+        """Which tokens may come next. After the end it is all of them: what follows is not the constraint's business.
+        A sequence that is lost may only end.
+
+        Args:
+            out: int32 [(vocabulary size + 31) // 32], contiguous; bit t of word t // 32 is token t.
+        """
+        if self._ended is None and self._lost is None:
+            self._matcher.fill_mask(out)
+        self._complete_mask(out)
+
+    def _complete_mask(self, out: NDArray[np.int32]) -> None:
+        """Adds to the matcher's mask, if there is one, what the matcher knows nothing of."""
+        if self._ended is not None:
+            out[:] = -1
+        elif self._lost is not None:
+            out[:] = 0
+            _allow(out, [*self._compiled.vocabulary.eos_token_ids, *self._end_ids])
+        elif self._end_ids and self._matcher.is_complete:
+            _allow(out, self._end_ids)
+
     def read(self, tokens: Iterable[int]) -> None:
         """Takes the next tokens."""
         for token in tokens:
@@ -130,10 +151,7 @@ class Follower:
 
 
 def fill_rows(followers: Sequence[Follower], out: NDArray[np.int32], threads: int | None = None) -> None:
-    """The masks of many sequences, on several threads and without the GIL.
-
-    A sequence that has ended gets a mask of ones: what follows is not the constraint's business. One that is lost may
-    only end.
+    """The masks of many sequences, each as ``Follower.fill_mask`` says, on several threads and without the GIL.
 
     Args:
         followers: each once.
@@ -148,16 +166,10 @@ def fill_rows(followers: Sequence[Follower], out: NDArray[np.int32], threads: in
         _core.fill_masks([follower._matcher for _, follower in live], dense, threads)
         out[[row for row, _ in live]] = dense
     for row, follower in enumerate(followers):
-        words = out[row].view(np.uint32)
-        if follower.has_ended:
-            words[:] = 0xFFFFFFFF
-        elif follower.is_lost:
-            words[:] = 0
-            _allow(words, [*follower._compiled.vocabulary.eos_token_ids, *follower._end_ids])
-        elif follower._end_ids and follower._matcher.is_complete:
-            _allow(words, follower._end_ids)
+        follower._complete_mask(out[row])
 
 
-def _allow(words: NDArray[np.uint32], token_ids: Iterable[int]) -> None:
+def _allow(out: NDArray[np.int32], token_ids: Iterable[int]) -> None:
+    words = out.view(np.uint32)
     for token in token_ids:
         words[token >> 5] |= np.uint32(1 << (token & 31))

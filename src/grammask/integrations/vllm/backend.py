@@ -20,7 +20,7 @@ from vllm.v1.structured_output.request import get_structured_output_key
 
 from grammask.engine.errors import ConstraintError, ConstraintSyntaxError
 from grammask.integrations.compiling import Compilations, check_constraint
-from grammask.integrations.following import Follower, fill_rows
+from grammask.integrations.following import Follower
 from grammask.integrations.structural_tags import structural_tag
 from grammask.integrations.vllm.parameters import vocabulary_of_engine
 
@@ -95,7 +95,7 @@ class GrammaskGrammar(StructuredOutputGrammar):  # type: ignore[misc]  # vLLM is
         self._follower.go_back(self._follower.length - num_tokens)
 
     def fill_bitmask(self, bitmask: Any, batch_index: int) -> None:
-        fill_rows([self._follower], bitmask[batch_index : batch_index + 1].numpy(), threads=1)
+        self._follower.fill_mask(bitmask.numpy()[batch_index])
 
     def is_terminated(self) -> bool:
         return self._follower.has_ended
