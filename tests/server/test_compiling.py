@@ -57,6 +57,42 @@ def test_hits_misses_and_eviction() -> None:
     asyncio.run(run())
 
 
+def slow(name: str) -> dict[str, Any]:
+    """More expressions than the quick lane takes."""
+    patterns = {f"{name}{i}": {"pattern": f"{i}.*{name}"} for i in range(60)}
+    return {"oneOf": [{"properties": patterns, "minProperties": i} for i in range(4)]}
+
+
+def test_what_compiles_slowly_is_kept_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It shares no states with others, answers all the same, and is let go when such constraints take much memory."""
+    monkeypatch.setattr("grammask.server.compiling.QUICK_EXPRESSIONS", 200)
+
+    async def run() -> None:
+        kept, metrics = cache(max_entries=100)
+        quick = await kept.get(wanted("quick", lambda: grammask.Regex("a")))
+        before = quick.memory_bytes()
+        sizes = []
+        for number in range(3):
+            schema = slow(f"p{number}")
+            compiled = await kept.get(wanted(f"slow {number}", lambda schema=schema: grammask.JsonSchema(schema)))
+            assert compiled.vocabulary is not quick.vocabulary
+            assert compiled.vocabulary.fingerprint == quick.vocabulary.fingerprint
+            matcher = compiled.matcher()
+            assert matcher.accept_bytes(b"{")
+            assert matcher.shortest_completion() is not None
+            sizes.append(compiled.memory_bytes()["total"])
+        assert quick.memory_bytes()["expressions"] - before["expressions"] < 1000
+        assert len(kept) == 4
+        quick.vocabulary.cache_budget = sum(sizes) - 1
+        await kept.get(wanted("slow 3", lambda: grammask.JsonSchema(slow("p3"))))
+        assert len(kept) < 5
+        assert await kept.get(wanted("quick", lambda: grammask.Regex("b"))) is quick
+        assert count(metrics, "evicted") >= 1
+        kept.close()
+
+    asyncio.run(run())
+
+
 def test_refusals_are_kept() -> None:
     made: list[int] = []
 
@@ -124,6 +160,10 @@ def tangled(rules: int) -> str:
 
 
 HOSTILE: dict[str, dict[str, Any]] = {
+    # Nobody finds a short text for the first, and the second takes more than all the time there is to compile.
+    "look-aheads": {"guided_regex": "".join(f"(?=.*{c}.{{{10 + i}}})" for i, c in enumerate("abcdefgh")) + "[a-z]*"},
+    "counting look-aheads": {"guided_regex": "".join(f"(?=(?:.*{c}.*){{3}})" for c in "abcdefghij") + "[a-z]{0,200}"},
+    "negative look-aheads": {"guided_regex": "(?!.*(a|b).{20}c)(?!.*d.{21}e)(?=.*x.{23}y)[a-z]{30,}"},
     "wide pattern": {"guided_regex": "(x|y|z){1,400}" * 30},
     "deep schema": {"guided_json": '{"items":' * 400 + "{}" + "}" * 400},
     "unions": {
@@ -140,9 +180,26 @@ HOSTILE: dict[str, dict[str, Any]] = {
 }
 
 
+def test_slow_masks_end_an_output_and_refuse_its_constraint(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others wait for masks in every step, so an output may not spend much on them."""
+    monkeypatch.setattr("grammask.server.scheduler.scheduler.SLOW_MASKS", 0.0)
+    with served(random_model(), mask_seconds=1e-9, never_cut=False) as server:
+        for _ in range(2):
+            refused = server.chat(guided_regex="[a-z]{5}")
+            assert refused.status_code == 400
+            assert refused.json()["error"]["code"] == "constraint_too_large"
+            assert "mask_seconds" in refused.json()["error"]["message"]
+        assert count(server.service.metrics, "hit") == 1
+        streamed = server.chat(guided_regex="[a-z]{6}", stream=True).text
+        assert "constraint_too_large" in streamed
+        assert server.service.scheduler.live_sequences == 0
+    with served(random_model(), mask_seconds=1) as server:
+        assert server.chat(guided_regex="[a-z]{5}").status_code == 200
+
+
 def test_hostile_constraints_do_not_stop_the_others() -> None:
     """Every hostile constraint is answered, by a refusal or an output; honest requests get theirs meanwhile."""
-    with served(random_model(), compile_seconds=1.0, max_schema_bytes=300_000) as server:
+    with served(random_model(), compile_seconds=1.0, mask_seconds=0.5, max_schema_bytes=300_000) as server:
         with ThreadPoolExecutor(8) as clients:
             hostile = {name: clients.submit(server.chat, max_tokens=60, **fields) for name, fields in HOSTILE.items()}
             for seed in range(10):
@@ -152,10 +209,9 @@ def test_hostile_constraints_do_not_stop_the_others() -> None:
         for name, answer in answers.items():
             assert answer.status_code in (200, 400), (name, answer.text[:500])
             if answer.status_code == 400:
-                assert answer.json()["error"]["code"].endswith(("_constraint", "too_large", "error")), (
-                    name,
-                    answer.text[:500],
-                )
+                error = answer.json()["error"]
+                about_constraint = error["code"].endswith(("_constraint", "too_large", "error"))
+                assert about_constraint or error["param"] == "max_tokens", (name, answer.text[:500])
         # Sent again, refusals come from the cache.
         metrics = server.service.metrics
         before = count(metrics, "miss")

@@ -9,6 +9,7 @@ A constraint speaks about bytes, a model about token ids; the vocabulary joins t
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import os
@@ -53,6 +54,7 @@ class Vocabulary:
     """
 
     __slots__ = (
+        "_block",
         "_data",
         "_encoder",
         "_eos",
@@ -109,6 +111,7 @@ class Vocabulary:
         self._source = source
         self._fingerprint: str | None = None
         self._native: _core.Vocabulary | None = None
+        self._block: bytes | None = None
         self._lock = threading.Lock()
 
     # -- constructors
@@ -275,6 +278,23 @@ class Vocabulary:
                     tokens = [self._data[start:end] or None for start, end in pairwise(self._offsets.tolist())]
                     self._native = _core.Vocabulary(tokens, list(self._eos), self.size)
         return self._native
+
+    def apart(self) -> Vocabulary:
+        """The same tokens with caches of their own. The trie is shared, so this takes little time and memory.
+
+        Constraints over one vocabulary share states and masks, and wait for each other while new ones are made. One
+        that may take seconds to compile is better compiled apart from those in use.
+        """
+        from grammask import _core
+
+        native = self.native
+        with self._lock:
+            if self._block is None:
+                self._block = native.to_block(b"")
+        twin = copy.copy(self)
+        twin._native, _ = _core.Vocabulary.load(self._block)
+        twin._native.cache_budget = native.cache_budget
+        return twin
 
     @property
     def cache_budget(self) -> int:

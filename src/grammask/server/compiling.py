@@ -1,8 +1,9 @@
 """Compiled constraints, kept by what they say, and compiled outside of the event loop.
 
 Two lanes keep a slow or hostile constraint from holding up the others. Everything starts in the quick lane, with a
-fraction of a second; what does not fit there goes on in the slow lane, one at a time, with the full limits. Both
-queues are bounded. Refusals are kept like constraints, so a bad constraint that is sent again costs nothing.
+fraction of a second; what does not fit there goes on in the slow lane, one at a time, with the full limits, and apart
+from the states and masks of all others, which would have to wait for it. Both queues are bounded. Refusals are kept
+like constraints, so a bad constraint that is sent again costs nothing.
 """
 
 from __future__ import annotations
@@ -24,14 +25,25 @@ QUICK_SECONDS = 0.3
 QUICK_EXPRESSIONS = 50_000
 MAX_QUICK = 64
 MAX_SLOW = 4
+SEARCHES = 4
+"""For a first completion, a quarter of a second each."""
 
 
 @dataclass
 class _Entry:
-    """What came of a constraint."""
+    """What came of a constraint.
+
+    Attributes:
+        apart: it shares nothing with others.
+    """
 
     compiled: CompiledConstraint | None = None
     error: ApiError | None = None
+    apart: bool = False
+
+    def own_bytes(self) -> int:
+        """Memory that is freed with it."""
+        return self.compiled.memory_bytes()["total"] if self.compiled is not None and self.apart else 0
 
 
 class CompileCache:
@@ -84,6 +96,10 @@ class CompileCache:
             raise entry.error
         return entry.compiled
 
+    def refuse(self, wanted: Wanted, error: ApiError) -> None:
+        """From now on the constraint is refused: it has turned out to be too slow."""
+        self._entries[wanted.key] = _Entry(error=error)
+
     async def _compiled(self, wanted: Wanted) -> _Entry:
         task = self._pending.get(wanted.key)
         if task is None:
@@ -113,10 +129,24 @@ class CompileCache:
                 )
             )
         self._entries[wanted.key] = entry
-        while len(self._entries) > self._max_entries:
-            self._entries.popitem(last=False)
-            self._metrics.compile_cache.labels("evicted").inc()
+        self._evict(keep=wanted.key)
         return entry
+
+    def _evict(self, keep: str) -> None:
+        """Lets the entries go that were not used for longest: while there are too many, and of those that were compiled
+        apart while they take more memory than all others together may."""
+        unwanted = list(self._entries)[: max(0, len(self._entries) - self._max_entries)]
+        sizes = {
+            key: size for key, entry in self._entries.items() if key not in unwanted and (size := entry.own_bytes())
+        }
+        excess = sum(sizes.values()) - self._vocabulary.cache_budget
+        for key, size in sizes.items():
+            if excess > 0 and key != keep:
+                unwanted.append(key)
+                excess -= size
+        for key in unwanted:
+            del self._entries[key]
+            self._metrics.compile_cache.labels("evicted").inc()
 
     async def _run(self, lane: str, wanted: Wanted, limits: Limits) -> _Entry | None:
         """None if the limits were reached."""
@@ -132,8 +162,13 @@ class CompileCache:
 
     def _compile_now(self, wanted: Wanted, limits: Limits, lane: str) -> _Entry | None:
         start = time.perf_counter()
+        apart = lane == "slow"
         try:
-            return _Entry(compiled=compile(wanted.build(), self._vocabulary, limits))
+            vocabulary = self._vocabulary.apart() if apart else self._vocabulary
+            compiled = compile(wanted.build(), vocabulary, limits)
+            if apart:
+                _look_for_completion(compiled)
+            return _Entry(compiled=compiled, apart=apart)
         except ConstraintTooLarge:
             return None
         except ConstraintError as error:
@@ -149,3 +184,12 @@ class CompileCache:
         """Ends the workers once they are idle."""
         self._quick.shutdown(wait=False, cancel_futures=True)
         self._slow.shutdown(wait=False, cancel_futures=True)
+
+
+def _look_for_completion(compiled: CompiledConstraint) -> None:
+    """A search that is given up goes on where it was when it is asked for again. Better here than when an output, with
+    others beside it, needs a completion."""
+    matcher = compiled.matcher()
+    for _ in range(SEARCHES):
+        if matcher.shortest_completion() is not None:
+            return

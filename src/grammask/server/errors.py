@@ -59,6 +59,18 @@ class ApiError(Exception):
         return ErrorBody(error=detail).model_dump()
 
 
+class ConstraintTooSlow(ApiError):
+    """400: the masks of an output take so long that others would have to wait for them."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(
+            400,
+            f"the constraint is too slow: computing which tokens may come next takes more than {seconds:g} seconds for "
+            "one output. Simplify it, or raise mask_seconds",
+            code="constraint_too_large",
+        )
+
+
 def invalid(message: str, param: str | None = None, code: str | None = "invalid_value") -> ApiError:
     """400: something in the request cannot be as it is."""
     return ApiError(400, message, param=param, code=code)

@@ -15,7 +15,7 @@ from grammask.models import Model, system_fingerprint
 from grammask.models.batch import SequenceBatch, sequence_batch
 from grammask.sampling import Sampling, SamplingError
 from grammask.server.compiling import CompileCache
-from grammask.server.errors import ApiError, invalid, overloaded, unavailable
+from grammask.server.errors import ApiError, ConstraintTooSlow, invalid, overloaded, unavailable
 from grammask.server.metrics import Metrics
 from grammask.server.prompting import Prompter
 from grammask.server.scheduler import Ended, Event, Failed, Job, Piece, QueueFull, Scheduler
@@ -81,6 +81,8 @@ class Generation:
             while len(self.reasons) < self.plan.n:
                 event = await self._events.get()
                 if isinstance(event, Failed):
+                    if isinstance(event.error, ConstraintTooSlow):
+                        self._service.cache.refuse(self.plan.wanted, event.error)
                     raise self._service.failure(event.error)
                 if self.first_token is None:
                     self.first_token = time.perf_counter()
@@ -155,6 +157,7 @@ class Service:
             max_waiting=settings.max_waiting,
             chunk=settings.prefill_chunk,
             request_timeout=settings.request_timeout,
+            mask_seconds=settings.mask_seconds,
         )
         self.scheduler.start()
 

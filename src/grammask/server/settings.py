@@ -24,7 +24,9 @@ class HttpSettings(BaseSettings):
     cors_origins: tuple[str, ...] = Field((), description="Origins of web pages that may call the server.")
     max_body_bytes: int = Field(2 * 1024 * 1024, ge=1024, description="Longest body of a request.")
     request_timeout: float = Field(600.0, gt=0, description="Seconds that one request may take, waiting included.")
-    shutdown_timeout: float = Field(30.0, ge=0, description="Seconds that running requests get after SIGTERM or Ctrl-C.")
+    shutdown_timeout: float = Field(
+        30.0, ge=0, description="Seconds that running requests get after SIGTERM or Ctrl-C."
+    )
     log_format: Literal["text", "json"] = Field("text", description="Lines for people or for programs.")
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_content: bool = Field(False, description="Write prompts and outputs into the log, too.")
@@ -94,6 +96,7 @@ class ServerSettings(HttpSettings):
     never_cut: bool = Field(
         True, description="Structured outputs are completed within their limit; false cuts them there, as others do."
     )
+    mask_seconds: float = Field(2.0, gt=0, description="Processor time that the masks of one output may take.")
     prefill_chunk: int = Field(256, ge=16, description="Prompt tokens read between two steps of the others.")
     cache_bytes: int = Field(256 * 1024 * 1024, ge=1 << 20, description="States and masks that constraints share.")
 

@@ -23,7 +23,7 @@ from grammask.decoding.forced import CertainText
 from grammask.engine.vocabulary import Vocabulary
 from grammask.models.batch import SequenceBatch
 from grammask.sampling import Sampler
-from grammask.server.errors import timed_out
+from grammask.server.errors import ConstraintTooSlow, timed_out
 from grammask.server.metrics import Metrics
 from grammask.server.scheduler.job import Event, Failed, Job
 from grammask.server.scheduler.queue import FairQueue, QueueFull
@@ -35,6 +35,10 @@ Deliver = Callable[[list[tuple[Job, Event]]], None]
 
 SHORT = 16
 """So many tokens (those drawn, and what is certain after them) are read in every step; more have to take turns."""
+
+SLOW_MASKS = 0.05
+"""Seconds of processor time in one step (waiting for a lock is not counted). After a step that took longer, the masks
+of the next one are filled one by one, which shows whose they are."""
 
 log = logging.getLogger("grammask.server")
 
@@ -49,6 +53,7 @@ class Scheduler:
         max_sequences: outputs that run at the same time.
         max_waiting: outputs that may wait for their turn.
         chunk: prompt tokens read in one step.
+        mask_seconds: of processor time, for all masks of one output; an output that takes more fails.
     """
 
     def __init__(
@@ -62,6 +67,7 @@ class Scheduler:
         max_waiting: int,
         chunk: int,
         request_timeout: float,
+        mask_seconds: float = 2.0,
     ) -> None:
         self._make_batch = make_batch
         self._vocabulary = vocabulary
@@ -72,6 +78,8 @@ class Scheduler:
         self._max_waiting = max_waiting
         self._chunk = chunk
         self._request_timeout = request_timeout
+        self._slow_masks = False
+        self._mask_seconds = mask_seconds
         self._queue = FairQueue()
         self._running: list[OutputSequence] = []
         self._wake = threading.Condition()
@@ -225,6 +233,10 @@ class Scheduler:
         self._prompts.hand_on(complete, rows)
         for sequence in complete:
             assert sequence.slot is not None
+            if sequence.mask_seconds > self._mask_seconds:
+                self._fail(sequence, ConstraintTooSlow(self._mask_seconds))
+                self._remove(sequence)
+                continue
             mask = masks[row_of.get(id(sequence), 0)] if with_mask else self._masks[0]
             self._advance(sequence, partial(sequence.choose, rows[sequence.slot], mask))
             if sequence.finish_reason is None:
@@ -257,7 +269,15 @@ class Scheduler:
     def _fill_masks(self, sequences: Sequence[OutputSequence], masks: NDArray[np.int32]) -> None:
         if sequences:
             start = time.perf_counter()
-            fill_masks([sequence.matcher for sequence in sequences], masks, 1)
+            before = time.thread_time()
+            if self._slow_masks:
+                for row, sequence in enumerate(sequences):
+                    begun = time.thread_time()
+                    fill_masks([sequence.matcher], masks[row : row + 1], 1)
+                    sequence.mask_seconds += time.thread_time() - begun
+            else:
+                fill_masks([sequence.matcher for sequence in sequences], masks, 1)
+            self._slow_masks = time.thread_time() - before > SLOW_MASKS
             self._metrics.step_seconds.labels("mask").observe(time.perf_counter() - start)
 
     def _prepare(self, sequence: OutputSequence) -> None:

@@ -33,6 +33,7 @@ class OutputSequence:
         finish_reason: why it ended; None while it has not.
         queued_at: on the clock of ``time.monotonic``.
         last_turn: the step in which it last read many tokens.
+        mask_seconds: what its masks have cost.
 
     Raises:
         BudgetTooSmall: the job must not be cut, and no output is known to fit.
@@ -46,6 +47,7 @@ class OutputSequence:
         self.finish_reason: FinishReason | None = None
         self.queued_at = 0.0
         self.last_turn = 0
+        self.mask_seconds = 0.0
         self._vocabulary = vocabulary
         self._certain = certain
         self._matcher = job.compiled.matcher()
