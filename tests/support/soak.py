@@ -149,7 +149,9 @@ async def _one(http: httpx.AsyncClient, model: str, draw: random.Random, report:
         return
     answer = await http.post("/v1/chat/completions", json={**body, "stream": stream})
     report.counts[f"{kind} {answer.status_code}"] += 1
-    if answer.status_code == 200:
+    if answer.status_code == 200 and kind == "hostile" and '"constraint_too_large"' in answer.text:
+        report.counts["hostile, refused when its masks turned out to be slow"] += 1
+    elif answer.status_code == 200:
         _check(kind, body, schema, _message(answer.text, stream), report)
     elif answer.status_code == 429:
         await asyncio.sleep(0.05)

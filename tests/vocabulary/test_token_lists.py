@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import grammask
 from grammask.engine.tokenizers.decoders import byte_level, characters
 from grammask.engine.vocabulary import Vocabulary, VocabularyError
 
@@ -212,3 +213,20 @@ def test_memory_by_part() -> None:
     assert set(before) < set(after)
     assert all(isinstance(size, int) and size >= 0 for size in after.values())
     assert json.loads(json.dumps(after)) == after
+
+
+def test_apart() -> None:
+    """The same tokens and masks, and nothing shared with what is compiled for the vocabulary itself."""
+    vocabulary = Vocabulary.from_tokens([b"a", b"b", b"ab", None], eos_token_ids=[3])
+    vocabulary.cache_budget = 1 << 20
+    twins = [vocabulary.apart(), vocabulary.apart(), vocabulary.apart().apart()]
+    before = vocabulary.memory_bytes()
+    for twin in twins:
+        assert twin.fingerprint == vocabulary.fingerprint
+        assert twin.special_tokens == vocabulary.special_tokens
+        assert twin.cache_budget == 1 << 20
+        matcher = grammask.compile(grammask.Regex("(ab){2}|b"), twin).matcher()
+        assert matcher.allowed_token_ids().tolist() == [0, 1, 2]
+        assert matcher.accept(1)
+        assert matcher.allowed_token_ids().tolist() == [3]
+    assert vocabulary.memory_bytes() == before
