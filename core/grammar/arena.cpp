@@ -176,7 +176,7 @@ bool Arena::open_ended(ExprId root) {
 uint32_t Arena::remoteness(ExprId root) {
   const auto known = remoteness_.find(root);
   if (known != remoteness_.end()) return known->second;
-  constexpr size_t kMostStates = 3000;
+  constexpr size_t kMostStates = 1000;
   std::vector<ExprId> states{root};
   std::unordered_map<ExprId, size_t> index{{root, 0}};
   std::vector<std::vector<size_t>> before(1);
@@ -643,10 +643,8 @@ bool Arena::all_return(const State& s, uint8_t place, ExprId to) {
   return true;
 }
 
-const ByteSet& Arena::find_character_loops(const State& s) {
-  const std::lock_guard lock(mutex_);
-  if (s.knows_character_loops.load(std::memory_order_acquire)) return s.character_loops;
-  State& found = const_cast<State&>(s);
+ByteSet Arena::characters_to(const State& s, ExprId to) {
+  ByteSet found;
   uint32_t last_action = 0;
   uint8_t last_place = utf8::kNowhere;
   bool last = false;
@@ -656,11 +654,19 @@ const ByteSet& Arena::find_character_loops(const State& s) {
     if (place == utf8::kNowhere) continue;
     const uint32_t action = s.action[s.class_of[b]];
     if (static_cast<Act>(action & 3) != Act::kNext) continue;
-    if (action != last_action || place != last_place) last = all_return(state(action >> 2), place, s.self);
+    if (action != last_action || place != last_place) last = all_return(state(action >> 2), place, to);
     last_action = action;
     last_place = place;
-    if (last) found.character_loops.add(byte);
+    if (last) found.add(byte);
   }
+  return found;
+}
+
+const ByteSet& Arena::find_character_loops(const State& s) {
+  const std::lock_guard lock(mutex_);
+  if (s.knows_character_loops.load(std::memory_order_acquire)) return s.character_loops;
+  State& found = const_cast<State&>(s);
+  found.character_loops = characters_to(s, s.self);
   found.knows_character_loops.store(true, std::memory_order_release);
   return s.character_loops;
 }

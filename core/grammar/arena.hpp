@@ -131,6 +131,8 @@ class Arena final : public FrameExpander {
   const ByteSet& character_loops(const State& s) {
     return s.knows_character_loops.load(std::memory_order_acquire) ? s.character_loops : find_character_loops(s);
   }
+  // The first bytes of those characters that lead from a state to another one, all characters with such a byte.
+  ByteSet characters_to(const State& s, ExprId to);
   State& mutable_state(ExprId e) { return const_cast<State&>(state(e)); }
   // The continuation after a captured key.
   ExprId after_key(ExprId key, std::optional<std::string_view> text);

@@ -58,27 +58,96 @@ class Relaxing {
   uint32_t bytes_ = 0xffffffffu;
 };
 
+// How far any place within e is from an end of it at most, whichever bounds are met on the way there: the shortest way out
+// of every part goes through the fewest repetitions, which no upper bound forbids. Only for what is no boolean operation.
+uint32_t way_out(ExprPool& pool, ExprId e, std::unordered_map<ExprId, uint32_t>& known) {
+  const auto it = known.find(e);
+  if (it != known.end()) return it->second;
+  const Expr n = pool.node(e);
+  uint64_t way = 0;
+  switch (n.kind) {
+    case Kind::kEpsilon: break;
+    case Kind::kSet: way = 1; break;
+    case Kind::kConcat:
+      way = std::max<uint64_t>(uint64_t{way_out(pool, n.a, known)} + pool.least_length(n.b), way_out(pool, n.b, known));
+      break;
+    case Kind::kUnion:
+      for (const ExprId c : pool.children(e)) way = std::max<uint64_t>(way, way_out(pool, c, known));
+      break;
+    case Kind::kRepeat: way = way_out(pool, n.a, known) + uint64_t{n.b} * pool.least_length(n.a); break;
+    default: way = Arena::kFar; break;
+  }
+  const auto bounded = static_cast<uint32_t>(std::min<uint64_t>(way, Arena::kFar / 2));
+  known.emplace(e, bounded);
+  return bounded;
+}
+
+// The same for a pattern with a length, where the length without its bound asks for nothing that the pattern does not; kFar
+// for other boolean operations.
+uint32_t way_out(ExprPool& pool, ExprId e, Relaxing& relaxing) {
+  std::unordered_map<ExprId, uint32_t> known;
+  if (!pool.has(e, ExprPool::kBoolean)) return way_out(pool, e, known);
+  if (pool.node(e).kind != Kind::kIntersection) return Arena::kFar;
+  std::vector<ExprId> lengths;
+  ExprId pattern = ExprPool::kEmptyId;
+  for (const ExprId c : pool.children(e)) {
+    const ExprId relaxed = relaxing.relaxed(c);
+    const Expr& n = pool.node(relaxed);
+    if (n.kind == Kind::kRepeat && n.b == 0 && n.c == ExprPool::kUnbounded) {
+      lengths.push_back(relaxed);
+    } else if (pattern != ExprPool::kEmptyId || pool.has(c, ExprPool::kBoolean)) {
+      return Arena::kFar;
+    } else {
+      pattern = c;
+    }
+  }
+  if (pattern == ExprPool::kEmptyId) return Arena::kFar;
+  const ExprId relaxed = relaxing.relaxed(pattern);
+  for (const ExprId length : lengths) {
+    if (pool.alive(pool.intersect(relaxed, pool.complement(length)))) return Arena::kFar;
+  }
+  return way_out(pool, pattern, known);
+}
+
 std::optional<BoundedText> bounded_by_bytes(Arena& arena, const Vocabulary& vocabulary, ExprId e) {
   constexpr uint32_t kLarge = 32;
   // Tokens of more bytes than this are few in any vocabulary.
   constexpr uint32_t kUseful = 20;
-  Relaxing all(arena.pool(), kLarge);
-  const ExprId relaxed = all.relaxed(e);
-  if (relaxed == e) return std::nullopt;
-  const uint32_t slack = arena.remoteness(relaxed);
-  if (slack == Arena::kFar) return std::nullopt;
+  ExprPool& pool = arena.pool();
+  // e is what comes first, up to its first counts, and the rest, which stays as it is.
+  std::vector<ExprId> parts;
+  ExprId rest = e;
+  while (pool.node(rest).kind == Kind::kConcat && (parts.empty() || !pool.has(parts.back(), ExprPool::kCounted))) {
+    parts.push_back(pool.node(rest).a);
+    rest = pool.node(rest).b;
+  }
+  if (parts.empty() || !pool.has(parts.back(), ExprPool::kCounted)) {
+    parts.push_back(rest);
+    rest = ExprPool::kEpsilonId;
+  }
+  const ExprId first = pool.concat(parts);
+  Relaxing all(pool, kLarge);
+  const ExprId relaxed = all.relaxed(first);
+  if (relaxed == first) return std::nullopt;
+  const auto bounded = [&](ExprId shared, uint32_t safe) {
+    return BoundedText{pool.concat(shared, rest), safe, nullptr};
+  };
+  const uint32_t out = way_out(pool, first, all);
   // Bounds that no token reaches go first: reading long tokens is quick where few counts are left.
   const uint32_t longest = vocabulary.longest();
-  if (all.bytes() < longest + slack) {
-    Relaxing far(arena.pool(), longest + slack);
-    const ExprId nearly = far.relaxed(e);
-    if (nearly != e) {
-      const uint32_t far_slack = arena.remoteness(nearly);
-      if (far_slack != Arena::kFar && far.bytes() >= longest + far_slack) return BoundedText{nearly, longest, nullptr};
-    }
+  if (out < Arena::kFar / 2 && all.bytes() < longest + out) {
+    Relaxing far(pool, longest + out);
+    const ExprId nearly = far.relaxed(first);
+    // A length that is nearly used up may forbid the shortest way out, and allow another.
+    const bool lengths_stay =
+        pool.node(first).kind == Kind::kIntersection && std::ranges::any_of(pool.children(first), [&](ExprId c) {
+          return pool.node(c).kind == Kind::kRepeat && far.relaxed(c) != all.relaxed(c);
+        });
+    if (nearly != first && !lengths_stay) return bounded(nearly, longest);
   }
-  if (all.bytes() < kUseful + slack) return std::nullopt;
-  return BoundedText{relaxed, all.bytes() - slack, nullptr};
+  const uint32_t slack = std::min(out, arena.remoteness(relaxed));
+  if (slack == Arena::kFar || all.bytes() < kUseful + slack) return std::nullopt;
+  return bounded(relaxed, all.bytes() - slack);
 }
 
 std::optional<BoundedText> bounded_by_characters(Arena& arena, const Vocabulary& vocabulary, ExprId e) {
@@ -133,7 +202,7 @@ const LocalMask* bounded_mask(Arena& arena, const Vocabulary& vocabulary, ExprId
     for (const uint32_t id : vocabulary.longer_than(text.safe)) ask(id);
   }
   // Each byte that is read by e itself may be a state to be made: too many of them take longer than a walk.
-  constexpr size_t kMostRead = 4096;
+  constexpr size_t kMostRead = 2048;
   size_t bytes = 0;
   for (const uint32_t id : questionable) bytes += vocabulary.token(id)->size();
   if (bytes > kMostRead) return nullptr;

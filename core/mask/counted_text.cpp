@@ -1,6 +1,7 @@
 #include "mask/counted_text.hpp"
 
 #include <algorithm>
+#include <string_view>
 #include <unordered_set>
 
 #include "mask/walk.hpp"
@@ -43,12 +44,26 @@ CountedText::CountedText(Arena& arena, const Vocabulary& vocabulary, ExprId unit
     uint32_t node;
     uint32_t units;
     const State* state;  // inside a unit; null between units
+    uint32_t depth;
   };
-  std::vector<Entry> queue{{0, 0, nullptr}};
+  std::vector<Entry> queue{{0, 0, nullptr, 0}};
+  // Characters that are units. Where nothing else is below a node, the tokens' characters are counted instead of their paths
+  // walked, unless it matters where between them a frame may return.
+  const ByteSet characters = rest_nullable_ ? ByteSet{} : arena.characters_to(first, ExprPool::kEpsilonId);
+  const ByteSet not_first = ByteSet::range(0x80, 0xbf);
   std::vector<Counted> inside;
   std::vector<uint32_t> returns;
   for (size_t at = 0; at < queue.size(); ++at) {
     const Entry entry = queue[at];
+    if (!entry.state && trie.whole_below(entry.node) &&
+        (trie.bytes_below(entry.node) & ~characters & ~not_first).empty()) {
+      for (const uint32_t id : trie.below(entry.node)) {
+        const std::string_view more = vocabulary.token(id)->substr(entry.depth);
+        const auto begun = std::ranges::count_if(more, [&](char c) { return !not_first.has(static_cast<uint8_t>(c)); });
+        inside.push_back({entry.units + static_cast<uint32_t>(begun), id});
+      }
+      continue;
+    }
     const State& s = entry.state ? *entry.state : first;
     const uint32_t units = entry.units + (entry.state ? 0 : 1);
     bool may_close = false;
@@ -60,7 +75,7 @@ CountedText::CountedText(Arena& arena, const Vocabulary& vocabulary, ExprId unit
       for (const uint32_t id : trie.own(x)) inside.push_back({units, id});
       if (trie.child_count[x] == 0) continue;
       const bool complete = next == ExprPool::kEpsilonId;
-      queue.push_back({x, units, complete ? nullptr : &arena.state(next)});
+      queue.push_back({x, units, complete ? nullptr : &arena.state(next), entry.depth + 1});
       if (complete && rest_nullable_) leaving_.push_back({units, x});
     }
     if (!may_close) continue;
@@ -73,19 +88,29 @@ CountedText::CountedText(Arena& arena, const Vocabulary& vocabulary, ExprId unit
         {&returns, nullptr, {}}, entry.node);
     for (const uint32_t x : returns) leaving_.push_back({entry.units, x});
   }
+  size_t below = 0;
+  for (const Counted& c : leaving_) below += trie.below(c.value).size();
+  if (below > LocalMask::kManyBelow) {
+    many_leave_ = true;
+    leaving_ = {};
+  }
   by_node_ = leaving_;
   std::sort(by_node_.begin(), by_node_.end(), [](const Counted& a, const Counted& b) { return a.value < b.value; });
   for (const Counted& c : leaving_) most_leaving_ = std::max(most_leaving_, c.units);
-  std::stable_sort(inside.begin(), inside.end(), [](const Counted& a, const Counted& b) { return a.units < b.units; });
-  auto words = std::make_shared<std::vector<uint32_t>>(vocabulary.words(), 0u);
-  up_to_.push_back(words);
-  for (size_t i = 0; i < inside.size();) {
-    const uint32_t units = inside[i].units;
-    while (up_to_.size() < units) up_to_.push_back(up_to_.back());
-    words = std::make_shared<std::vector<uint32_t>>(*up_to_.back());
-    for (; i < inside.size() && inside[i].units == units; ++i)
-      (*words)[inside[i].value / 32] |= 1u << (inside[i].value % 32);
-    up_to_.push_back(words);
+  std::vector<std::vector<uint32_t>> by_units(1);
+  for (const Counted& c : inside) {
+    if (c.units >= by_units.size()) by_units.resize(c.units + 1);
+    by_units[c.units].push_back(c.value);
+  }
+  up_to_.push_back(std::make_shared<std::vector<uint32_t>>(vocabulary.words(), 0u));
+  for (size_t units = 1; units < by_units.size(); ++units) {
+    if (by_units[units].empty()) {
+      up_to_.push_back(up_to_.back());
+      continue;
+    }
+    auto words = std::make_shared<std::vector<uint32_t>>(*up_to_.back());
+    for (const uint32_t id : by_units[units]) (*words)[id / 32] |= 1u << (id % 32);
+    up_to_.push_back(std::move(words));
   }
 }
 
@@ -95,6 +120,10 @@ std::unique_ptr<LocalMask> CountedText::mask(Arena& arena, uint32_t low, uint32_
   mask->returns_at_once = rest_nullable_ && low == 0;
   for (const Counted& c : closing_) {
     if (low <= c.units && c.units <= high) mask->ids.push_back(c.value);
+  }
+  if (many_leave_) {
+    mask->walk_directly = true;
+    return mask;
   }
   const std::pair<uint32_t, uint32_t> bounds{std::min(low, most_leaving_ + 1), std::min(high, most_leaving_)};
   auto& leaving = made_[bounds];

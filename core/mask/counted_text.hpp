@@ -58,6 +58,7 @@ class CountedText {
   std::vector<Counted> by_node_;  // leaving_ in the order of nodes
   uint32_t most_leaving_ = 0;
   bool rest_nullable_ = false;
+  bool many_leave_ = false;  // leaving_ would be most of the vocabulary, and is empty
   std::map<std::pair<uint32_t, uint32_t>, std::shared_ptr<const Leaving>> made_;
 };
 

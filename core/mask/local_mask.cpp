@@ -45,14 +45,9 @@ size_t LocalMask::memory_bytes() const {
 namespace {
 
 bool too_many_below(const Trie& trie, const std::vector<uint32_t>& nodes) {
-  constexpr size_t kMost = 8192;
-  std::vector<uint32_t> work(nodes);
-  for (size_t at = 0; at < work.size(); ++at) {
-    const uint32_t x = work[at];
-    for (uint32_t c = trie.first_child[x]; c < trie.first_child[x] + trie.child_count[x]; ++c) work.push_back(c);
-    if (work.size() > kMost) return true;
-  }
-  return false;
+  size_t tokens = 0;
+  for (const uint32_t x : nodes) tokens += trie.below(x).size();
+  return tokens > LocalMask::kManyBelow;
 }
 
 // A set of tokens that grows: a list while they are few, then a bit set.
@@ -77,8 +72,6 @@ class TokenSet {
     }
   }
   void move_to(LocalMask& mask) {
-    std::sort(ids_.begin(), ids_.end());
-    ids_.erase(std::unique(ids_.begin(), ids_.end()), ids_.end());
     ids_.shrink_to_fit();
     mask.ids = std::move(ids_);
     mask.words = std::move(words_);
@@ -156,6 +149,12 @@ ByteSet Making::add_calls(const State& state) {
         shared.push_back(&l);
       }
     }
+  }
+  for (const Letter*& l : shared) {
+    const LocalMask& body = local_mask(arena, vocabulary, l->body);
+    if (!body.walk_directly || body.leaving) continue;
+    settled = settled & ~l->start;
+    l = nullptr;
   }
   // A call is taken as a whole: if one of its bytes needs a walk, all of them do, and so do those of the calls they share.
   for (bool changed = true; changed;) {

@@ -42,8 +42,10 @@ struct LocalMask {
   std::shared_ptr<const std::vector<uint32_t>> words;
   std::vector<uint32_t> without;
   std::vector<uint32_t> ids;
-  // So many tokens leave that a trie of remainders would not pay: the token trie is walked with the whole stack instead.
+  // So many tokens leave that a trie of remainders would not pay: what follows the frame is read as part of it instead.
+  // `leaving` need not be known then.
   bool walk_directly = false;
+  static constexpr size_t kManyBelow = 4096;
   bool returns_at_once = false;  // the state is nullable: every token may also belong to the frames below
   std::shared_ptr<const Leaving> leaving;  // null if no token leaves
   bool inside_leaves_unlisted = false;  // leaving does not list the nodes below which all tokens are inside

@@ -14,7 +14,8 @@ ExprId find_unit(ExprPool& pool, ExprId e) {
   switch (n.kind) {
     case Kind::kConcat: return pool.alive(n.b) ? find_unit(pool, n.a) : ExprPool::kEmptyId;
     case Kind::kRepeat: {
-      constexpr int kManyStarts = 64;
+      // Most of ASCII at least: with fewer, most tokens hold something else.
+      constexpr int kManyStarts = 90;
       if (n.b != 0 || n.c != ExprPool::kUnbounded || pool.nullable(n.a) || pool.has(n.a, ExprPool::kBoolean)) break;
       if (pool.byte_first(n.a).count() >= kManyStarts) return n.a;
       break;

@@ -24,7 +24,7 @@ class Walker {
     ByteSet skipped;                           // bytes not to be tried at the root
   };
 
-  explicit Walker(Stepper& stepper) : stepper_(stepper) {}
+  explicit Walker(Stepper& stepper) : stepper_(stepper) { queue_.reserve(256); }
 
   template <typename Visit>
   void walk(const Trie& trie, std::span<const Thread> start, Visit visit, Notes notes = {}, uint32_t root = 0) {
@@ -52,13 +52,13 @@ class Walker {
         const State& s = *entry.state;
         const uint8_t* const class_of = s.class_of;
         const uint32_t* const action = s.action.data();
-        for (uint32_t x = trie.first_child[entry.node]; x < end; ++x) {
+        const auto read = [&](uint32_t x) {
           const uint32_t a = action[class_of[byte[x]]];
           const Act act = static_cast<Act>(a & 3);
-          if (act == Act::kDead) continue;
+          if (act == Act::kDead) return;
           if (act == Act::kNext) {
             visit(trie.own(x));
-            if (child_count[x] == 0) continue;
+            if (child_count[x] == 0) return;
             // Most bytes of a text leave its state as it is.
             if (a >> 2 == s.self) {
               queue_.push_back({x, entry.stack_node, entry.state, true, entry.returns});
@@ -70,6 +70,15 @@ class Walker {
           } else {
             step(trie, entry, x, visit, notes);
           }
+        };
+        // Where one byte out of many can be read, as within a keyword, the others are not looked at.
+        constexpr uint32_t kMany = 12;
+        if (child_count[entry.node] >= kMany && s.start.is_few()) {
+          s.start.for_each([&](uint8_t b) {
+            if (const uint32_t x = trie.child(entry.node, b)) read(x);
+          });
+        } else {
+          for (uint32_t x = trie.first_child[entry.node]; x < end; ++x) read(x);
         }
       } else {
         // Most children cannot be read: a look at what may come next at all spares stepping them.

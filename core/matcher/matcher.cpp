@@ -207,9 +207,23 @@ bool Matcher::complete_frame(std::vector<uint32_t>& symbols) {
     }
   }
   if (is_complete()) return true;
-  std::vector<Thread> below;
-  for (const Thread& t : threads_) {
-    if (t.node == thread.node && stepper_.arena().state(t.expr).nullable) stepper_.returned(t, below);
+  // Frames called by this one at the very end of the word return first.
+  std::vector<Thread> below, work(threads_);
+  SeenSet seen;
+  for (const Thread& t : work) seen.insert(t);
+  std::vector<Thread> back;
+  for (size_t i = 0; i < work.size(); ++i) {
+    const Thread t = work[i];
+    if (!stepper_.arena().state(t.expr).nullable) continue;
+    if (t.node == thread.node) {
+      stepper_.returned(t, below);
+      continue;
+    }
+    back.clear();
+    stepper_.returned(t, back);
+    for (const Thread& b : back) {
+      if (seen.insert(b)) work.push_back(b);
+    }
   }
   std::erase_if(below, [](const Thread& t) { return t.expr == ExprPool::kEmptyId; });
   threads_ = std::move(below);
@@ -283,14 +297,14 @@ void Matcher::add_mask(Thread t, uint32_t* out) {
     t.expr = l.body;
   }
   const Vocabulary& v = *compiled_->vocabulary;
-  const bool has_below = stepper_.stack().node(t.node).edge != Stack::kNone;
   // Whether a checked key may be closed depends on its whole text: nothing to share.
-  const bool checked = stepper_.may_repeat(t.node);
-  const LocalMask* local = checked ? nullptr : &local_mask(stepper_.arena(), v, t.expr);
-  if (!local || (local->walk_directly && has_below)) {
-    add_by_walk(v.trie(), {&t, 1}, t, out);
-    return;
+  if (stepper_.may_repeat(t.node)) return add_by_walk(v.trie(), {&t, 1}, t, out);
+  const LocalMask* local = &local_mask(stepper_.arena(), v, t.expr);
+  while (local->walk_directly && stepper_.stack().node(t.node).edge != Stack::kNone) {
+    if (!stepper_.merge_frames(t)) return add_by_walk(v.trie(), {&t, 1}, t, out);
+    local = &local_mask(stepper_.arena(), v, t.expr);
   }
+  const bool has_below = stepper_.stack().node(t.node).edge != Stack::kNone;
   local->add_inside_to(out, v.words(), fresh_);
   fresh_ = false;
   if (!has_below) return;

@@ -261,6 +261,16 @@ bool Stepper::may_finish_somehow(const Thread& thread) {
   return false;
 }
 
+bool Stepper::merge_frames(Thread& thread) {
+  const Stack::Node& n = stack_.node(thread.node);
+  if (n.key || n.checked || n.edge == Stack::kNone) return false;
+  const Stack::Edge& e = stack_.edge(n.edge);
+  if (e.next != Stack::kNone || stack_.node(e.parent).checked) return false;
+  const std::lock_guard lock(arena_.mutex());
+  thread = {arena_.pool().concat(thread.expr, e.rest), e.parent};
+  return true;
+}
+
 void Stepper::returned(const Thread& thread, std::vector<Thread>& out) {
   const Stack::Node n = stack_.node(thread.node);
   for (uint32_t e = n.edge; e != Stack::kNone; e = stack_.edge(e).next) {

@@ -80,6 +80,8 @@ class Stepper {
   bool may_repeat(uint32_t node) const;
   // Calls a letter from `parent`: the new frame's node.
   uint32_t call(const Letter& letter, uint32_t parent) { return push(letter, parent); }
+  // What a frame still reads and then the only frame below it, as one frame; false where that is not the same.
+  bool merge_frames(Thread& thread);
   // The threads after this frame returns now.
   void returned(const Thread& thread, std::vector<Thread>& out);
   // A superset of the bytes that may come next.

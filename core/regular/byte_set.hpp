@@ -28,6 +28,16 @@ struct ByteSet {
   int count() const {
     return std::popcount(words[0]) + std::popcount(words[1]) + std::popcount(words[2]) + std::popcount(words[3]);
   }
+  // Whether there are at most four; without counting them all.
+  bool is_few() const {
+    int n = 0;
+    for (uint64_t w : words) {
+      for (; w; w &= w - 1) {
+        if (++n > 4) return false;
+      }
+    }
+    return true;
+  }
   // The smallest member; the set must not be empty.
   uint8_t lowest() const {
     for (int i = 0;; ++i) {

@@ -35,7 +35,6 @@ constexpr uint32_t kLargeCount = 1;
 }  // namespace
 
 ExprPool::ExprPool() {
-  table_.assign(1 << 12, 0);
   byte_sets_.push_back(ByteSet{});  // index 0: "unknown" in memos, and the empty set
   byte_set_index_[ByteSet{}.hash()].push_back(0);
   intern(Kind::kEmpty, 0, 0, 0, 0, 0);
@@ -52,25 +51,18 @@ uint32_t ExprPool::intern_bytes(const ByteSet& bytes) {
   return bucket.back();
 }
 
-void ExprPool::rehash() {
-  table_.assign(table_.size() * 2, 0);
-  const size_t mask = table_.size() - 1;
-  for (uint32_t e = 0; e < nodes_.size(); ++e) {
-    const Expr& n = nodes_[e];
-    const uint64_t h = is_list(n.kind) ? hash_list(n.kind, children(e)) : hash_fields(n.kind, n.a, n.b, n.c);
-    size_t i = h & mask;
-    while (table_[i]) i = (i + 1) & mask;
-    table_[i] = e + 1;
-  }
+uint64_t ExprPool::hash_of(ExprId e) const {
+  const Expr& n = nodes_[e];
+  return is_list(n.kind) ? hash_list(n.kind, children(e)) : hash_fields(n.kind, n.a, n.b, n.c);
 }
 
 ExprId ExprPool::intern(Kind kind, uint32_t a, uint32_t b, uint32_t c, uint8_t flags, uint32_t depth) {
-  const size_t mask = table_.size() - 1;
-  size_t i = hash_fields(kind, a, b, c) & mask;
-  for (; table_[i]; i = (i + 1) & mask) {
-    const Expr& n = nodes_[table_[i] - 1];
-    if (n.kind == kind && n.a == a && n.b == b && n.c == c) return table_[i] - 1;
-  }
+  const uint64_t hash = hash_fields(kind, a, b, c);
+  const uint32_t known = table_.find(hash, [&](ExprId e) {
+    const Expr& n = nodes_[e];
+    return n.kind == kind && n.a == a && n.b == b && n.c == c;
+  });
+  if (known != IdTable::kNone) return known;
   if (nodes_.size() >= max_expressions_)
     throw TooLarge("more than " + std::to_string(max_expressions_) + " expressions");
   if ((nodes_.size() & 0xfff) == 0xfff && std::chrono::steady_clock::now() > deadline_)
@@ -84,19 +76,17 @@ ExprId ExprPool::intern(Kind kind, uint32_t a, uint32_t b, uint32_t c, uint8_t f
   n.flags = flags;
   n.depth = static_cast<uint16_t>(depth);
   const ExprId id = nodes_.push(std::move(n));
-  table_[i] = id + 1;
-  if (nodes_.size() * 2 > table_.size()) rehash();
+  table_.insert(hash, [&](ExprId e) { return hash_of(e); });
   return id;
 }
 
 ExprId ExprPool::intern_list(Kind kind, const std::vector<ExprId>& list, uint8_t flags, uint32_t depth) {
-  const size_t mask = table_.size() - 1;
-  size_t i = hash_list(kind, list) & mask;
-  for (; table_[i]; i = (i + 1) & mask) {
-    const ExprId e = table_[i] - 1;
+  const uint64_t hash = hash_list(kind, list);
+  const uint32_t known = table_.find(hash, [&](ExprId e) {
     const Expr& n = nodes_[e];
-    if (n.kind == kind && n.b == list.size() && std::equal(list.begin(), list.end(), lists_[n.a])) return e;
-  }
+    return n.kind == kind && n.b == list.size() && std::equal(list.begin(), list.end(), lists_[n.a]);
+  });
+  if (known != IdTable::kNone) return known;
   if (nodes_.size() >= max_expressions_)
     throw TooLarge("more than " + std::to_string(max_expressions_) + " expressions");
   if ((nodes_.size() & 0xff) == 0xff && std::chrono::steady_clock::now() > deadline_)
@@ -119,8 +109,7 @@ ExprId ExprPool::intern_list(Kind kind, const std::vector<ExprId>& list, uint8_t
   n.flags = flags;
   n.depth = static_cast<uint16_t>(depth);
   const ExprId id = nodes_.push(std::move(n));
-  table_[i] = id + 1;
-  if (nodes_.size() * 2 > table_.size()) rehash();
+  table_.insert(hash, [&](ExprId e) { return hash_of(e); });
   return id;
 }
 
@@ -428,8 +417,8 @@ ExprId ExprPool::repeat(ExprId a, uint32_t low, uint32_t high) {
 }
 
 size_t ExprPool::memory_bytes() const {
-  size_t n = nodes_.memory_bytes() + table_.capacity() * sizeof(uint32_t) + list_bytes_ +
-             lists_.capacity() * sizeof(void*) + byte_sets_.capacity() * (sizeof(ByteSet) + 48);
+  size_t n = nodes_.memory_bytes() + table_.memory_bytes() + list_bytes_ + lists_.capacity() * sizeof(void*) +
+             byte_sets_.capacity() * (sizeof(ByteSet) + 48);
   for (const auto& m : machines_) n += m->memory_bytes();
   return n;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "regular/byte_set.hpp"
+#include "regular/id_table.hpp"
 #include "regular/machine.hpp"
 #include "regular/stable_vector.hpp"
 
@@ -176,7 +178,9 @@ class ExprPool {
   size_t memory_bytes() const;
 
   // -- budgets: operations throw TooLarge beyond them
-  void set_limit(uint64_t max_expressions) { max_expressions_ = max_expressions; }
+  void set_limit(uint64_t max_expressions) {
+    max_expressions_ = std::min<uint64_t>(max_expressions, StableVector<Expr>::kMost);
+  }
   uint64_t limit() const { return max_expressions_; }
   void set_deadline(std::chrono::steady_clock::time_point t) { deadline_ = t; }
   std::chrono::steady_clock::time_point deadline() const { return deadline_; }
@@ -196,7 +200,7 @@ class ExprPool {
   void collect_classes(ExprId e, ByteSet& singles, std::vector<uint32_t>& sets, std::vector<ExprId>& machines);
   bool search_alive(ExprId e);
   bool merge_counts(std::vector<ExprId>& list);
-  void rehash();
+  uint64_t hash_of(ExprId e) const;
 
   StableVector<Expr> nodes_;
   std::map<std::vector<uint32_t>, std::vector<ByteSet>> partitions_;  // memo of partition
@@ -205,7 +209,7 @@ class ExprPool {
   std::vector<const ExprId*> lists_;
   std::vector<std::unique_ptr<ExprId[]>> list_chunks_;
   size_t list_chunk_used_ = 0, list_chunk_size_ = 0, list_bytes_ = 0;
-  std::vector<uint32_t> table_;  // open addressing over node ids + 1
+  IdTable table_;
   std::vector<ByteSet> byte_sets_;
   std::unordered_map<uint64_t, std::vector<uint32_t>> byte_set_index_;
   std::vector<std::unique_ptr<Machine>> machines_;

@@ -53,8 +53,17 @@ def test_texts(root: Expression, text: bytes, expected: bytes) -> None:
             b"ab",
             b"acac",
         ),
+        # The call is the last that a word of s needs, and not the last that it may hold.
+        (
+            {
+                "r": ("concat", (A, ("rule", "s"), C)),
+                "s": ("concat", (B, ("repeat", ("call", ("set", ((97, 97), (99, 99)))), 1, 2))),
+            },
+            b"ab",
+            b"ac",
+        ),
     ],
-    ids=["middle", "left", "empty-circle", "two-circle", "two-rules"],
+    ids=["middle", "left", "empty-circle", "two-circle", "two-rules", "call-at-the-end"],
 )
 def test_rules(rules: dict[str, Expression], text: bytes, expected: bytes) -> None:
     assert completion(("rule", "r"), text, rules) == expected
