@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from pathlib import Path
 
@@ -21,8 +22,9 @@ os.environ.update(
     }
 )
 
-# After the settings: libraries read some of them when they are loaded.
-pytest.importorskip("vllm", reason="vLLM is not installed in this environment: make test-vllm")
+# Not loaded here: it reads settings then, and test modules have more of them.
+if importlib.util.find_spec("vllm") is None:
+    pytest.skip("vLLM is not installed in this environment: make test-vllm", allow_module_level=True)
 
 
 @pytest.fixture(scope="session")
