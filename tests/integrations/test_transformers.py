@@ -118,7 +118,8 @@ def test_one_constraint_for_each_prompt_with_beams(tiny: Any, vocabulary: gramma
 def test_assisted_generation(tiny: Any, vocabulary: grammask.Vocabulary, how: str, do_sample: bool) -> None:
     torch.manual_seed(1)
     assistant = transformers.LlamaForCausalLM(tiny.config).eval()
-    compiled = grammask.compile(grammask.Regex("([a-h]{2}-[0-9]{2} ){3,5}"), vocabulary)
+    pattern = "([aceg][0-9]{1,3}-|[bdfh][a-h]{1,2},){4,6}"  # what may follow depends on which tokens came
+    compiled = grammask.compile(grammask.Regex(pattern), vocabulary)
     prompts = torch.tensor([[1, 2, 21, 18, 19, 25]])
     options = {"assistant_model": assistant} if how == "assistant" else {"prompt_lookup_num_tokens": 3}
     outputs = [
@@ -133,7 +134,7 @@ def test_assisted_generation(tiny: Any, vocabulary: grammask.Vocabulary, how: st
         for more in ({}, options)
     ]
     for output in outputs:
-        assert re.fullmatch("([a-h]{2}-[0-9]{2} ){3,5}", text_of(vocabulary, output[0, 6:]))
+        assert re.fullmatch(pattern, text_of(vocabulary, output[0, 6:]))
     if not do_sample:
         assert outputs[0].tolist() == outputs[1].tolist()
 
@@ -187,6 +188,38 @@ def test_raw_logits_stay_raw_unless_asked(tiny: Any, vocabulary: grammask.Vocabu
     assert scores.isfinite().sum() == 8
 
 
+def test_another_prompt_begins_anew(tiny: Any, vocabulary: grammask.Vocabulary) -> None:
+    processor = ConstraintLogitsProcessor(
+        grammask.compile(grammask.Regex(REGEX), vocabulary), stop_ids=[EOS, END_OF_TURN]
+    )
+    for prompt in ([1, 2], [3, 4, 5, 6], [7, 8, 9, 10], [1]):
+        prompts = torch.tensor([prompt])
+        options = {"attention_mask": torch.ones_like(prompts), "max_new_tokens": 60, "do_sample": False}
+        output = tiny.generate(prompts, logits_processor=[processor], **options)
+        assert re.fullmatch(REGEX, text_of(vocabulary, output[0, len(prompt) :]))
+
+
+def test_every_end_waits_for_a_complete_output(vocabulary: grammask.Vocabulary) -> None:
+    """One of three rows is complete after a token, one is not, and one ends; the padding after that is not read."""
+    compiled = grammask.compile(grammask.Regex("[a-h]|1[0-9]"), vocabulary)
+    processor = ConstraintLogitsProcessor(compiled, stop_ids=[EOS, END_OF_TURN])
+    prompts = torch.tensor([[PAD, 3], [4, 5], [6, 7]])
+    processor(prompts, torch.zeros(3, ROWS))
+    letter, one = WORDS.index("a"), WORDS.index("1")
+    outputs = torch.tensor([[letter], [one], [letter]])
+    masked = processor(torch.hstack([prompts, outputs]), torch.zeros(3, ROWS))
+    assert masked[0].isfinite().nonzero().flatten().tolist() == [EOS, END_OF_TURN]
+    assert not masked[1, [EOS, END_OF_TURN, PAD]].isfinite().any()
+    ends = torch.tensor([[END_OF_TURN], [WORDS.index("2")], [EOS]])
+    masked = processor(torch.hstack([prompts, outputs, ends]), torch.zeros(3, ROWS))
+    assert masked[[0, 2], :EOS].isfinite().all()
+    padded = torch.hstack([prompts, outputs, ends, torch.tensor([[PAD, PAD], [EOS, PAD], [PAD, PAD]])])
+    assert processor(padded, torch.zeros(3, ROWS))[:, :EOS].isfinite().all()
+    only_eos = ConstraintLogitsProcessor(compiled)
+    only_eos(prompts, torch.zeros(3, ROWS))
+    assert not only_eos(torch.hstack([prompts, outputs]), torch.zeros(3, ROWS))[0, END_OF_TURN].isfinite()
+
+
 def test_a_history_outside_the_constraint_is_an_error(tiny: Any, vocabulary: grammask.Vocabulary) -> None:
     processor = ConstraintLogitsProcessor(grammask.compile(grammask.Regex("[a-h]{3}"), vocabulary))
     processor(torch.tensor([[1, 2]]), torch.zeros(1, ROWS))
@@ -216,7 +249,9 @@ def test_masks_on_tensors(dtype: str) -> None:
     expected = logits.masked_fill(~allowed, -math.inf)
     assert torch.equal(apply_masks_(logits.clone(), packed), expected)
     compiled = torch.compile(apply_masks_, fullgraph=True, backend="aot_eager")
-    assert torch.equal(compiled(logits.clone(), packed), expected)
+    written = logits.clone()
+    assert torch.equal(compiled(written, packed), expected)
+    assert torch.equal(written, expected)  # in place, compiled as well
 
 
 def test_the_constraint_has_the_last_word_where_nothing_else_is_left() -> None:

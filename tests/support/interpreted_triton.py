@@ -29,7 +29,7 @@ def install() -> None:
 
 
 def _narrow_masks() -> None:
-    """A mask has type i1. Where it was combined with a scalar its array is wider, which the interpreter then refuses."""
+    """A mask has type i1. Where it was combined with a scalar its array is wider, and the interpreter refuses that."""
     from triton.runtime.interpreter import InterpreterBuilder
 
     for name, position in (("create_masked_load", 1), ("create_masked_store", 2)):

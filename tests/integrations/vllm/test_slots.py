@@ -1,5 +1,5 @@
-"""The processor of the second model runner, driven through vLLM's own interface classes by a stand-in for the runner that
-keeps slots, recycles them, drafts tokens and rejects them: thousands of steps, each mask compared with a fresh matcher's.
+"""The processor of the second model runner, driven through vLLM's own interface classes by a stand-in for the runner
+that keeps slots, recycles them, drafts tokens and rejects them: many steps, each mask compared with a fresh matcher's.
 The runner itself is in test_second_runner."""
 
 from __future__ import annotations
