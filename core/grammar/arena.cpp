@@ -487,7 +487,9 @@ ByteSet Arena::start_bytes(ExprId e) {
 
 // -- states
 
-const uint8_t* Arena::intern_classes(const std::array<uint8_t, 256>& classes) {
+namespace {
+
+uint64_t hash_of(const std::array<uint8_t, 256>& classes) {
   uint64_t hash = 0;
   for (size_t i = 0; i < classes.size(); i += 8) {
     uint64_t word = 0;
@@ -495,11 +497,18 @@ const uint8_t* Arena::intern_classes(const std::array<uint8_t, 256>& classes) {
     hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
     hash ^= hash >> 32;
   }
-  const auto [begin, end] = classes_.equal_range(hash);
-  for (auto it = begin; it != end; ++it) {
-    if (*it->second == classes) return it->second->data();
-  }
-  return classes_.emplace(hash, std::make_unique<std::array<uint8_t, 256>>(classes))->second->data();
+  return hash;
+}
+
+}  // namespace
+
+const uint8_t* Arena::intern_classes(const std::array<uint8_t, 256>& classes) {
+  const uint64_t hash = hash_of(classes);
+  const uint32_t known = class_table_.find(hash, [&](uint32_t i) { return *classes_[i] == classes; });
+  if (known != IdTable::kNone) return classes_[known]->data();
+  class_table_.insert(hash, [&](uint32_t i) { return hash_of(*classes_[i]); });
+  classes_.push_back(std::make_unique<std::array<uint8_t, 256>>(classes));
+  return classes_.back()->data();
 }
 
 const State& Arena::build_state(ExprId e) {

@@ -182,7 +182,8 @@ class Arena final : public FrameExpander {
   std::vector<Rule> rules_;
   std::vector<std::unique_ptr<Frame>> frames_;
   std::vector<std::unique_ptr<State>> states_;
-  std::unordered_multimap<uint64_t, std::unique_ptr<std::array<uint8_t, 256>>> classes_;  // by a hash
+  std::vector<std::unique_ptr<std::array<uint8_t, 256>>> classes_;
+  IdTable class_table_;
   std::unordered_map<std::string, ExprId> character_classes_;
   std::unordered_map<std::string, ExprId> memo_;
   std::unordered_map<ExprId, bool> open_ended_;

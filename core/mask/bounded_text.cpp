@@ -145,8 +145,9 @@ std::optional<BoundedText> bounded_by_bytes(Arena& arena, const Vocabulary& voca
         });
     if (nearly != first && !lengths_stay) return bounded(nearly, longest);
   }
-  const uint32_t slack = std::min(out, arena.remoteness(relaxed));
-  if (slack == Arena::kFar || all.bytes() < kUseful + slack) return std::nullopt;
+  const auto useful = [&](uint32_t slack) { return slack < all.bytes() && all.bytes() - slack >= kUseful; };
+  const uint32_t slack = useful(out) ? out : arena.remoteness(relaxed);
+  if (!useful(slack)) return std::nullopt;
   return bounded(relaxed, all.bytes() - slack);
 }
 

@@ -24,11 +24,12 @@ class Walker {
     ByteSet skipped;                           // bytes not to be tried at the root
   };
 
-  explicit Walker(Stepper& stepper) : stepper_(stepper) { queue_.reserve(256); }
+  explicit Walker(Stepper& stepper) : stepper_(stepper) {}
 
   template <typename Visit>
   void walk(const Trie& trie, std::span<const Thread> start, Visit visit, Notes notes = {}, uint32_t root = 0) {
     if (trie.empty() || start.empty()) return;
+    const Lent lent(queue_);
     const Stack::Mark mark = stepper_.stack().mark();
     const bool was_vague = stepper_.vague_keys;
     stepper_.vague_keys = true;
@@ -101,6 +102,23 @@ class Walker {
     bool simple;          // that thread is decided by its state alone
     bool returns;         // the lowest frame may return here
     uint32_t count = 1;
+  };
+
+  // The queue of the thread's last walk, lent to the next one: it may hold as many entries as the trie has nodes, and memory
+  // that is new to the process costs more than the walk.
+  class Lent {
+   public:
+    explicit Lent(std::vector<Entry>& queue) : queue_(queue) { queue_.swap(spare()); }
+    ~Lent() { queue_.swap(spare()); }
+    Lent(const Lent&) = delete;
+    Lent& operator=(const Lent&) = delete;
+
+   private:
+    static std::vector<Entry>& spare() {
+      static thread_local std::vector<Entry> kept;
+      return kept;
+    }
+    std::vector<Entry>& queue_;
   };
 
   // Whether all that is below a node leads back to its state, byte by byte or character by character.
