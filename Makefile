@@ -27,7 +27,7 @@ CPP := $(shell find core -name '*.hpp' -o -name '*.h' -o -name '*.cpp' -o -name 
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: bench-sampling bench-server fuzz-grammars soak help run test test-browser maskbench fuzz vllm test-vllm test-sglang test-llama test-clients bench-vllm develop lint format sanitize docs bench publish import-time wheel clean distclean
+.PHONY: bench-sampling bench-server fuzz-grammars soak help run test test-browser maskbench fuzz vllm test-vllm test-sglang test-llama test-clients test-llama-cpp-python bench-vllm develop lint format sanitize docs bench publish import-time wheel clean distclean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
@@ -145,6 +145,14 @@ $(CLIENTS)/clients: $(STAMPS)/venv
 
 test-clients: $(CLIENTS)/clients $(STAMPS)/dev $(MODULE) $(STAMPS)/model  ## LangChain, LlamaIndex, DSPy, lm-evaluation-harness over the server
 	GRAMMASK_COMMAND="$(abspath $(BIN))/grammask" $(CLIENTS)/bin/python -m pytest tests/integrations/clients $(PYTEST)
+
+# There is no wheel of it: it builds all of llama.cpp, for many minutes. pip keeps what it built for the next time.
+$(STAMPS)/llama-cpp-python: $(STAMPS)/dev
+	CMAKE_ARGS="-DGGML_NATIVE=OFF" $(PIP) diskcache llama-cpp-python==0.3.36
+	@touch $@
+
+test-llama-cpp-python: $(STAMPS)/llama-cpp-python $(MODULE) $(STAMPS)/model  ## The logits processor inside llama-cpp-python (builds it; not in CI)
+	$(BIN)/python -m pytest tests/integrations/test_llama_cpp_python.py $(PYTEST)
 
 bench-vllm: vllm $(STAMPS)/runtime  ## grammask beside vLLM's own structured-output backends, in one run
 	$(VLLM)/bin/python -m benchmarks.vllm_backends \
