@@ -1,4 +1,4 @@
-"""The logits processor inside llama-cpp-python, with a real model: ``make test-llama-cpp-python`` builds that package."""
+"""The logits processor inside llama-cpp-python, with a real model: ``make test-llama-cpp-python`` builds it first."""
 
 from __future__ import annotations
 
