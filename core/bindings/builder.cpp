@@ -208,7 +208,7 @@ void bind_builder(nb::module_& m) {
           "decimal",
           [](Builder& b, std::optional<std::string> minimum, std::optional<std::string> maximum, bool exclusive_minimum,
              bool exclusive_maximum, std::optional<std::string> multiple_of, bool integer, bool point, bool exponent,
-             bool scientific, bool within_reach) {
+             bool scientific, bool plain, std::optional<int> places, bool within_reach) {
             DecimalSpec spec;
             spec.minimum = std::move(minimum);
             spec.maximum = std::move(maximum);
@@ -219,6 +219,8 @@ void bind_builder(nb::module_& m) {
             spec.point = point;
             spec.exponent = exponent;
             spec.scientific = scientific;
+            spec.plain = plain;
+            spec.places = places;
             spec.within_reach = within_reach;
             return b.with([&](ExprPool& p) {
               return p.add_machine("decimal " + canonical_key(spec), [&] { return make_decimal_machine(spec); });
@@ -226,7 +228,8 @@ void bind_builder(nb::module_& m) {
           },
           nb::kw_only(), "minimum"_a = nb::none(), "maximum"_a = nb::none(), "exclusive_minimum"_a = false,
           "exclusive_maximum"_a = false, "multiple_of"_a = nb::none(), "integer"_a = false, "point"_a = true,
-          "exponent"_a = true, "scientific"_a = false, "within_reach"_a = false)
+          "exponent"_a = true, "scientific"_a = false, "plain"_a = true, "places"_a = nb::none(),
+          "within_reach"_a = false)
       .def(
           "concat",
           [](Builder& b, const std::vector<ExprId>& parts) {

@@ -50,11 +50,14 @@
 // The limit on mantissas (decimal.hpp) takes members from S for the sake of texts with an exponent: those that need
 // more than R digits. They are the numbers that are no multiple of 10^(magnitude - R); the treatment of cases 1 and 3
 // in exponent_alive() takes this into account.
+//
+// Bounded spelling. To texts without an exponent, a limit of P places after the point is a multiple of 10^-P more, and a
+// count of the digits written: a block that meets the set holds a member of at most P places. In texts with an
+// exponent, R is P + 1, as one digit stands before the point. Three digits of an exponent reach every magnitude that
+// matters: finite ends of the intervals of exponents lie closer to zero.
 
 namespace grammask {
 namespace {
-
-constexpr int32_t kReach = kExponentReach;
 
 enum class Phase : uint8_t {
   kStart,
@@ -71,6 +74,8 @@ enum class Phase : uint8_t {
 // How the digits read so far, from the first nonzero one, compare with as many digits of a bound.
 enum class Order : uint8_t { kLess, kEqual, kGreater };
 
+constexpr int32_t kLargestExponent = 999;  // of kExponentDigits digits
+
 // Fields that the phase gives no meaning keep their defaults, so that equal situations are equal states.
 struct State {
   Phase phase = Phase::kStart;
@@ -84,6 +89,7 @@ struct State {
   int32_t lead = 0;  // place of its first nonzero digit, as in Decimal::point; before it, the place it would have
   int32_t places = 0;  // digits after the point, zero while the mantissa is
   int32_t slack = 0;  // zeros at the end of M / unit, when that is whole
+  int32_t written = 0;  // digits after the point, or of the exponent, where spelling is bounded
   uint64_t remainder = 0;  // M modulo unit
 
   // Within the exponent e: after its sign the range of |e|, before it that of e, and |e| as far as it is written.
@@ -107,6 +113,7 @@ struct StateHash {
     mix(pair(state.lead, state.places));
     mix(pair(state.slack, state.magnitude));
     mix(pair(state.least, state.greatest));
+    mix(static_cast<uint64_t>(static_cast<uint32_t>(state.written)));
     mix(state.remainder);
     return static_cast<size_t>(hash);
   }
@@ -155,6 +162,9 @@ class DecimalMachine final : public Machine {
       : multiple_(set.multiple),
         point_(spec.point),
         exponent_(allows_exponent(spec)),
+        plain_(spec.plain),
+        places_(spec.places),
+        reach_(mantissa_reach(spec)),
         sides_{make_side(set, false, spec), make_side(set, true, spec)},
         symmetric_(sides_[0] == sides_[1]) {
     for (const bool negative : {false, true}) exponent_nonzero_[negative] = exponent_spells_nonzero(negative);
@@ -220,7 +230,9 @@ class DecimalMachine final : public Machine {
   uint32_t intern(const State& state);
 
   std::optional<Multiple> multiple_;
-  bool point_, exponent_;  // whether the language has texts with a point, or with an exponent
+  bool point_, exponent_, plain_;  // whether the language has texts with a point, with an exponent, and without one
+  std::optional<int32_t> places_;  // DecimalSpec::places
+  int32_t reach_;  // most digits of a limited mantissa
   std::array<Side, 2> sides_;  // positive, negative
   bool symmetric_;  // both sides are the same: the sign may be forgotten
   std::array<bool, 2> exponent_nonzero_;  // whether some text with an exponent spells a number of that side
@@ -240,6 +252,10 @@ bool DecimalMachine::advance(State& state, uint8_t byte) const {
       case Phase::kExponent: return sign_exponent(state, false) && advance_exponent(state, digit);
       case Phase::kExponentSign:
       case Phase::kExponentDigit: return advance_exponent(state, digit);
+      case Phase::kPoint:
+      case Phase::kFraction:
+        if (places_ && ++state.written > *places_) return false;
+        [[fallthrough]];
       default: advance_mantissa(state, digit); return settle(state);
     }
   }
@@ -252,7 +268,7 @@ bool DecimalMachine::advance(State& state, uint8_t byte) const {
       return starts_alive(state);
     case '+': return state.phase == Phase::kExponent && sign_exponent(state, false);
     case '.':
-      if (!point_ || (state.phase != Phase::kZero && state.phase != Phase::kInteger)) return false;
+      if (!point_ || places_ == 0 || (state.phase != Phase::kZero && state.phase != Phase::kInteger)) return false;
       state.phase = Phase::kPoint;
       return settle(state);
     case 'e':
@@ -309,7 +325,11 @@ void DecimalMachine::advance_mantissa(State& state, uint8_t digit) const {
 bool DecimalMachine::begin_exponent(State& state) const {
   if (state.phase != Phase::kZero && state.phase != Phase::kInteger && state.phase != Phase::kFraction) return false;
   if (state.plain) return false;
-  const Exponents range = exponents(state);
+  Exponents range = exponents(state);
+  if (places_) {
+    range.least = std::max(range.least, -kLargestExponent);
+    range.greatest = std::min(range.greatest, kLargestExponent);
+  }
   state = State{};
   state.phase = Phase::kExponent;
   state.least = range.least;
@@ -330,16 +350,18 @@ bool DecimalMachine::sign_exponent(State& state, bool negative) const {
 
 bool DecimalMachine::advance_exponent(State& state, uint8_t digit) const {
   state.phase = Phase::kExponentDigit;
-  const int64_t magnitude = int64_t{state.magnitude} * 10 + digit;
-  if (state.greatest == kUnlimited) {
-    state.magnitude = static_cast<int32_t>(std::min<int64_t>(magnitude, state.least));  // from there on all are alike
-    return true;
+  int32_t left = std::numeric_limits<int32_t>::digits10 + 1;  // further digits that could decide something
+  if (places_) {
+    if (++state.written > kExponentDigits) return false;
+    left = kExponentDigits - state.written;
   }
+  const int64_t magnitude = int64_t{state.magnitude} * 10 + digit;
   if (magnitude > state.greatest) return false;
-  state.magnitude = static_cast<int32_t>(magnitude);
-  if (magnitude == 0) return true;  // leading zeros decide nothing
+  const bool unlimited = state.greatest == (places_ ? kLargestExponent : kUnlimited);
+  // Beyond the least all are alike when there is no greatest.
+  state.magnitude = static_cast<int32_t>(unlimited ? std::min<int64_t>(magnitude, state.least) : magnitude);
   int64_t last = magnitude;  // with further digits, from `first` to `last`
-  for (int64_t first = magnitude; first <= state.greatest; first *= 10, last = last * 10 + 9) {
+  for (int64_t first = magnitude; left >= 0 && first <= state.greatest; --left, first *= 10, last = last * 10 + 9) {
     if (last >= state.least) return true;
   }
   return false;
@@ -417,6 +439,7 @@ int32_t greatest_inside(const Side& set, const State& state) {
 
 // Whether some text without an exponent can follow.
 bool DecimalMachine::plain_alive(const State& state) const {
+  if (!plain_) return false;
   const Side& set = side(state);
   if (state.zero) return set.zero || (set.nonzero && set.smallest_point <= state.lead);
   if (!set.nonzero) return false;
@@ -453,16 +476,16 @@ bool DecimalMachine::exponent_alive(const State& state) const {
   const int32_t top = greatest_inside(set, state);
   if (top < least_inside(set, state)) return false;
   if (!multiple_) return true;
-  // With no more than kReach digits, the value is a multiple of 10^(top - kReach). Where that is no power within the
+  // With no more than reach_ digits, the value is a multiple of 10^(top - reach_). Where that is no power within the
   // multiple anyway, M followed by the digits that there is room for must be a multiple of what those tens leave of
   // unit. Without an upper bound the magnitude may grow until unit has no twos or fives left.
   constexpr int32_t kAllTens = 64;
-  const int32_t tens = top == kUnlimited ? kAllTens : top - kReach - multiple_->exponent;
+  const int32_t tens = top == kUnlimited ? kAllTens : top - reach_ - multiple_->exponent;
   if (tens <= 0) {
     return block_holds_multiple(state.remainder, state.slack, multiple_->unit, top - length - multiple_->exponent);
   }
   const uint64_t unit = without_tens(multiple_->unit, tens);
-  return block_holds_multiple(state.remainder % unit, 0, unit, kReach - length);
+  return block_holds_multiple(state.remainder % unit, 0, unit, reach_ - length);
 }
 
 // Whether the limits on mantissas allow an exponent after this one, or after one that continues it.
@@ -471,7 +494,7 @@ bool DecimalMachine::in_reach(const State& state) const {
   if (state.lead < set.first_exponent_lead || state.lead > set.last_exponent_lead) return false;
   if (!set.limited_length || state.zero) return true;
   const int32_t still_needed = state.phase == Phase::kPoint ? 1 : 0;
-  return state.lead + state.places + still_needed <= kReach;
+  return state.lead + state.places + still_needed <= reach_;
 }
 
 // The exponents that put the value of this mantissa into the set; 0 stands for none.
@@ -512,7 +535,7 @@ bool DecimalMachine::accepting(const State& state) const {
   switch (state.phase) {
     case Phase::kZero:
     case Phase::kInteger:
-    case Phase::kFraction: return exponents(state).contains_zero();
+    case Phase::kFraction: return plain_ && exponents(state).contains_zero();
     case Phase::kExponentDigit: return state.least <= state.magnitude && state.magnitude <= state.greatest;
     default: return false;
   }
@@ -541,6 +564,8 @@ std::string canonical_key(const DecimalSpec& spec) {
   if (spec.exponent) key += spec.scientific ? "scientific" : "exponent";
   // With a multiple, the strictest limits hold anyway.
   if (spec.exponent && spec.within_reach && !set.multiple) key += " reach";
+  if (!spec.plain) key += " only";
+  if (spec.places) key += " places " + std::to_string(*spec.places);
   return key;
 }
 

@@ -40,12 +40,21 @@ struct DecimalSpec {
   bool exponent = true;
   // Leaves out texts with an exponent whose mantissa has other than one digit before the point, or a nonzero one after 0.
   bool scientific = false;
+  // False leaves out every text without an exponent.
+  bool plain = true;
+  // Bounded spelling: at most so many digits after the point, at most kExponentDigits in an exponent, and no exponent
+  // after zero. As the two kinds of texts then differ in what numbers they can spell, the specification leaves out those
+  // without an exponent, or those with one, and the latter are `scientific`. A language of both is the union of two.
+  std::optional<int> places = std::nullopt;
   // Applies the strictest of the limits above to every set. The texts then come from one fixed language whatever the
   // set, so a complement relative to DecimalSpec{.within_reach = true} is exact.
   bool within_reach = false;
 };
 
 inline constexpr int kExponentReach = 40;
+
+// Enough for every magnitude that a bound or multiple can ask for.
+inline constexpr int kExponentDigits = 3;
 
 // The digits of a bound must lie within so many places of the decimal point.
 inline constexpr int kMaxDecimalPlaces = 400;
@@ -57,7 +66,8 @@ std::string canonical_key(const DecimalSpec& spec);
 // The texts of the specification; a machine whose start() is kDead when there are none.
 //
 // Throws std::invalid_argument for a malformed number, a multiple that is not positive, a bound or multiple with digits
-// further than kMaxDecimalPlaces from the decimal point, and a multiple of more than 18 significant digits.
+// further than kMaxDecimalPlaces from the decimal point, a multiple of more than 18 significant digits, and `places`
+// that are negative, beyond kMaxDecimalPlaces, or (with exponents) not below kExponentReach or not of one kind of texts.
 std::unique_ptr<Machine> make_decimal_machine(const DecimalSpec& spec);
 
 }  // namespace grammask

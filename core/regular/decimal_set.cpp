@@ -106,11 +106,11 @@ int32_t common_prefix(const Bound& bound, const Decimal& value) {
   return kUnlimited;
 }
 
-// Sets Bound::reach_prefix: the nearest member of at most kExponentReach digits, seen inwards from the bound, tells it.
-void limit_length(Side& side, const Interval& interval, const std::optional<Multiple>& multiple) {
-  // The multiples of this are the members with the first digit at `point` and at most kExponentReach digits.
-  const auto short_multiple = [&multiple](int32_t point) {
-    const int32_t last_place = point - kExponentReach;
+// Sets Bound::reach_prefix: the nearest member of at most `reach` digits, seen inwards from the bound, tells it.
+void limit_length(Side& side, const Interval& interval, const std::optional<Multiple>& multiple, int32_t reach) {
+  // The multiples of this are the members with the first digit at `point` and at most `reach` digits.
+  const auto short_multiple = [&multiple, reach](int32_t point) {
+    const int32_t last_place = point - reach;
     if (!multiple) return Multiple{1, last_place};
     if (last_place <= multiple->exponent) return *multiple;
     return Multiple{without_tens(multiple->unit, last_place - multiple->exponent), last_place};
@@ -125,9 +125,19 @@ void limit_length(Side& side, const Interval& interval, const std::optional<Mult
   }
 }
 
+void check_places(const DecimalSpec& spec) {
+  const int places = spec.places.value_or(0);
+  if (places < 0 || places > kMaxDecimalPlaces) throw std::invalid_argument("places are 0 to 400");
+  if (!spec.places || !allows_exponent(spec)) return;
+  if (spec.plain || !spec.scientific || spec.within_reach || places >= kExponentReach) {
+    throw std::invalid_argument("places limit texts without exponents, or scientific ones to fewer than 40");
+  }
+}
+
 }  // namespace
 
 NumberSet read_number_set(const DecimalSpec& spec) {
+  check_places(spec);
   NumberSet set;
   if (spec.minimum) {
     set.minimum = parse_decimal(*spec.minimum, "minimum");
@@ -138,13 +148,14 @@ NumberSet read_number_set(const DecimalSpec& spec) {
     set.maximum_open = spec.exclusive_maximum;
   }
   if (spec.multiple_of) set.multiple = read_multiple(*spec.multiple_of);
-  if (spec.integer || !spec.point) {
-    // The least common multiple with 1. As unit is no multiple of ten it has only twos or only fives to lose, and so
-    // becomes none.
-    if (!set.multiple) set.multiple.emplace();
-    const Multiple given = *set.multiple;
-    if (given.exponent < 0) set.multiple = Multiple{without_tens(given.unit, -given.exponent), 0};
-  }
+  // The least common multiple with 10^place. As unit is no multiple of ten it has only twos or only fives to lose, and
+  // so becomes none.
+  const auto restrict = [&set](int32_t place) {
+    const Multiple given = set.multiple.value_or(Multiple{1, place});
+    set.multiple = given.exponent < place ? Multiple{without_tens(given.unit, place - given.exponent), place} : given;
+  };
+  if (spec.integer || !spec.point) restrict(0);
+  if (spec.places && !allows_exponent(spec)) restrict(-*spec.places);
   return set;
 }
 
@@ -157,7 +168,7 @@ uint64_t without_tens(uint64_t unit, int32_t power) {
 
 Side make_side(const NumberSet& set, bool negative, const DecimalSpec& spec) {
   Side side;
-  side.zero = contains_zero(set);
+  side.zero = contains_zero(set) && !(spec.places && allows_exponent(spec));
 
   std::optional<Interval> interval = positive_part(set, negative);
   if (!interval) return side;
@@ -183,8 +194,8 @@ Side make_side(const NumberSet& set, bool negative, const DecimalSpec& spec) {
     side.first_exponent_lead = -kExponentReach;
     side.last_exponent_lead = kExponentReach;
   }
-  side.limited_length = spec.within_reach || set.multiple;
-  if (side.limited_length) limit_length(side, *interval, set.multiple);
+  side.limited_length = spec.within_reach || set.multiple || spec.places;
+  if (side.limited_length) limit_length(side, *interval, set.multiple, mantissa_reach(spec));
 
   for (const auto* bound : {&side.low, &side.high}) {
     if (!*bound) continue;

@@ -36,7 +36,7 @@ struct Bound {
   bool attained = true;  // the bound belongs to the set
 
   // Among the numbers that share this many first digits and the magnitude with the bound there are members of the set
-  // of at most kExponentReach digits. Only set where Side::limited_length is.
+  // of at most mantissa_reach() digits. Only set where Side::limited_length is.
   int32_t reach_prefix = kUnlimited;
 
   bool operator==(const Bound&) const = default;
@@ -57,7 +57,7 @@ struct Side {
   int32_t smallest_point = std::numeric_limits<int32_t>::min();
 
   // The limits on mantissas before an exponent (decimal.hpp): where their first nonzero digit may be, and whether there
-  // may be no more than kExponentReach digits from there on.
+  // may be no more than mantissa_reach() digits from there on.
   int32_t first_exponent_lead = -kUnlimited, last_exponent_lead = kUnlimited;
   bool limited_length = false;
 
@@ -69,6 +69,9 @@ struct Side {
 
 // Whether texts with an exponent may belong to the language at all.
 inline bool allows_exponent(const DecimalSpec& spec) { return spec.exponent && spec.point; }
+
+// Where the length of mantissas before an exponent is limited: so many digits from the first nonzero one.
+inline int32_t mantissa_reach(const DecimalSpec& spec) { return spec.places ? *spec.places + 1 : kExponentReach; }
 
 // The side of set = read_number_set(spec).
 Side make_side(const NumberSet& set, bool negative, const DecimalSpec& spec);

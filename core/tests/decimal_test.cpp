@@ -208,6 +208,27 @@ TEST_CASE("decimal: scientific notation") {
          {"1000", "100.1", "101", "10e", "1e3", "2e2"}});
 }
 
+TEST_CASE("decimal: bounded spelling") {
+  check({{.exponent = false, .places = 2},
+         {"0", "-0", "0.00", "1.25", std::string(60, '9')},
+         {"0.", "-"},
+         {"0.000", "1.250", "1e"}});
+  check({{.minimum = "1.5", .exclusive_minimum = true, .exponent = false, .places = 2},
+         {"1.51", "2"},
+         {"1", "1.5"},
+         {"1.50", "1.500"}});
+  check({{.integer = true, .exponent = false, .places = 1}, {"1.0", "100"}, {"1."}, {"1.00", "1.1"}});
+  check({{.integer = true, .exponent = false, .places = 0}, {"12"}, {"-"}, {"1."}});
+  check({{.scientific = true, .plain = false, .places = 2},
+         {"1.25e7", "1e007", "1.00E-999"},
+         {"1", "1.25", "1e", "1e-"},
+         {"0", "12", "1.250", "1e0007", "1e1000"}});
+  check({{.minimum = "1e5", .maximum = "2e5", .scientific = true, .plain = false, .places = 2},
+         {"1e5", "1e+05", "1.99E005", "2e5"},
+         {"1e", "1e0", "1e00", "2.0"},
+         {"1e4", "1e50", "1e000", "1e-", "2.01e", "0"}});
+}
+
 TEST_CASE("decimal: multiples between bounds") {
   check({{.minimum = "1.05", .maximum = "1.07", .multiple_of = "0.02", .exponent = false},
          {"1.06", "1.0600"},

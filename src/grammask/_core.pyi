@@ -105,6 +105,8 @@ class Builder:
         point: bool = True,
         exponent: bool = True,
         scientific: bool = False,
+        plain: bool = True,
+        places: int | None = None,
         within_reach: bool = False,
     ) -> Expr:
         """JSON number texts whose exact decimal value lies within the bounds and is a multiple of multiple_of.
@@ -112,7 +114,9 @@ class Builder:
         Bounds and multiple are decimal texts such as "-12.5" or "1e-3". integer: the value is whole (1.0 counts).
         point=False leaves out texts with a point or an exponent, exponent=False those with an exponent, and
         scientific=True texts with an exponent that have other than one digit before the point, or a nonzero one after
-        0: 1.5e+22 is in, 15e21 is not. within_reach=True takes the texts of every set from one language, for
+        0: 1.5e+22 is in, 15e21 is not. plain=False leaves out texts without an exponent. places limits the digits after
+        the point and exponents to three digits; it needs exponent=False, or scientific=True and plain=False, so that a
+        language of both kinds is a union. within_reach=True takes the texts of every set from one language, for
         differences of sets; which texts with an exponent those are, core/regular/decimal.hpp says.
         """
 

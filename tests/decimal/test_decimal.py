@@ -80,6 +80,8 @@ def random_set(rng: random.Random, digits: int) -> DecimalOracle:
             high = f"{int(mantissa) + rng.randrange(3)}e{exponent}"
     if low is not None and high is not None and Fraction(low) > Fraction(high):
         low, high = high, low
+    places = rng.choice([None, None, 0, 1, 3, 30])
+    exponent = rng.random() < 0.7
     return DecimalOracle(
         minimum=low,
         maximum=high,
@@ -88,9 +90,11 @@ def random_set(rng: random.Random, digits: int) -> DecimalOracle:
         multiple_of=rng.choice(MULTIPLES) if rng.random() < 0.5 else None,
         integer=rng.random() < 0.25,
         point=rng.random() < 0.85,
-        exponent=rng.random() < 0.7,
-        scientific=rng.random() < 0.3,
-        within_reach=rng.random() < 0.15,
+        exponent=exponent,
+        scientific=rng.random() < 0.3 or (exponent and places is not None),
+        plain=rng.random() < 0.9 if places is None else not exponent,
+        places=places,
+        within_reach=rng.random() < 0.15 and places is None,
     )
 
 
@@ -181,6 +185,8 @@ def test_numbers_that_are_no_multiple() -> None:
         ({"maximum": "007"}, 'maximum "007" has a leading zero'),
         ({"maximum": "1e1000"}, "400 places"),
         ({"multiple_of": "0"}, 'multiple "0" is not positive'),
+        ({"places": -1}, "places are 0 to 400"),
+        ({"places": 3}, "places limit texts without exponents, or scientific ones"),
         ({"multiple_of": "1.0000000000000000001"}, "more than 18 significant digits"),
     ],
 )

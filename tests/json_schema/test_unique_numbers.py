@@ -13,7 +13,8 @@ SCHEMA = {"type": "array", "uniqueItems": True, "items": {"type": "number"}}
 
 @pytest.fixture(scope="module")
 def compiled() -> grammask.CompiledConstraint:
-    return grammask.compile(JsonSchema(SCHEMA), grammask.Vocabulary.from_tokens(LETTERS, eos_token_ids=[256]))
+    constraint = JsonSchema(SCHEMA, numbers="any")
+    return grammask.compile(constraint, grammask.Vocabulary.from_tokens(LETTERS, eos_token_ids=[256]))
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,9 @@ from fractions import Fraction
 REACH = 40
 """kExponentReach in core/regular/decimal.hpp."""
 
+EXPONENT_DIGITS = 3
+"""kExponentDigits there."""
+
 _NUMBER = re.compile(r"(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?")
 _PREFIX = re.compile(r"(-?)(?:(0|[1-9][0-9]*)(?:(\.)([0-9]*))?)?")
 _MAGNITUDES = 130
@@ -70,6 +73,8 @@ class DecimalOracle:
     point: bool = True
     exponent: bool = True
     scientific: bool = False
+    plain: bool = True
+    places: int | None = None
     within_reach: bool = False
 
     def contains(self, value: Fraction) -> bool:
@@ -94,8 +99,13 @@ class DecimalOracle:
         sign, integer, fraction, exponent = match.groups()
         if not self.point and (fraction is not None or exponent is not None):
             return False
+        if self.places is not None and len(fraction or "") > self.places:
+            return False
         mantissa = _Mantissa.of(sign == "-", integer, fraction or "")
-        if exponent is not None and not (self.exponent and self._in_reach(mantissa)):
+        if exponent is None:
+            if not self.plain:
+                return False
+        elif not (self.exponent and self._in_reach(mantissa) and self._bounds_allow(mantissa, exponent)):
             return False
         value = Fraction(mantissa.digits, 10**mantissa.places) * Fraction(10) ** int(exponent or 0)
         return self.contains(-value if mantissa.negative else value)
@@ -113,24 +123,31 @@ class DecimalOracle:
         if integer is None:
             signs = [sign] if sign else ["", "-"]
             return any(self.alive(first + digit) for first in signs for digit in "0123456789")
+        if self.places is not None and (len(fraction or "") > self.places or (point and self.places == 0)):
+            return False
         mantissa = _Mantissa.of(sign == "-", integer, fraction or "")
-        if mantissa.digits == 0 and self.contains(Fraction(0)):
-            return True
-        growing = not point and mantissa.digits > 0
-        more_digits = range(_MAGNITUDES) if growing else range(1 if self.point else 0)
-        if any(self._block_holds(mantissa, k - mantissa.places, None) for k in more_digits):
+        if self.plain and self._alive_without_exponent(mantissa, growing=not point and mantissa.digits > 0):
             return True
         if not (self.exponent and self.point):
             return False
         return self._alive_by_exponent(mantissa, ends_with_point=bool(point) and not fraction)
 
+    def _alive_without_exponent(self, mantissa: _Mantissa, *, growing: bool) -> bool:
+        if mantissa.digits == 0 and self.contains(Fraction(0)):
+            return True
+        more_digits = range(_MAGNITUDES) if growing else range(1 if self.point else 0)
+        powers = [more - mantissa.places for more in more_digits]
+        return any(self._block_holds(mantissa, k, None if self.places is None else k + self.places) for k in powers)
+
     def _alive_by_exponent(self, mantissa: _Mantissa, *, ends_with_point: bool) -> bool:
         if mantissa.digits == 0:
+            if self.places is None and self.contains(Fraction(0)):
+                return True
             firsts = [_Mantissa(mantissa.negative, d, mantissa.places + 1, -mantissa.places, 1) for d in range(1, 10)]
             return any(self._alive_by_exponent(first, ends_with_point=False) for first in firsts)
-        if not self._in_reach(mantissa) or (ends_with_point and self._limits_length and mantissa.length == REACH):
+        if not self._in_reach(mantissa) or (ends_with_point and self._limits_length and mantissa.length == self._reach):
             return False
-        room = REACH - mantissa.length if self._limits_length else None
+        room = self._reach - mantissa.length if self._limits_length else None
         return any(self._block_holds(mantissa, k, room) for k in range(-_MAGNITUDES, _MAGNITUDES))
 
     def _alive_in_exponent(self, prefix: str) -> bool:
@@ -142,14 +159,33 @@ class DecimalOracle:
         for sign in signs:
             digits = exponent[len(sign) :].lstrip("0")
             sizes = {abs(e) for e in allowed if e == 0 or (e < 0) == (sign == "-")}
+            if self.places is not None:
+                if self._alive_in_bounded_exponent(exponent[len(sign) :], sizes):
+                    return True
+                continue
             # The exponents are an interval, so one that holds the last magnitude tried goes on for ever.
             if _MAGNITUDES in sizes or any(str(size).startswith(digits) for size in sizes):
                 return True
         return False
 
+    def _bounds_allow(self, mantissa: _Mantissa, exponent: str) -> bool:
+        return self.places is None or (mantissa.digits != 0 and len(exponent.lstrip("+-")) <= EXPONENT_DIGITS)
+
+    @staticmethod
+    def _alive_in_bounded_exponent(digits: str, sizes: set[int]) -> bool:
+        if _MAGNITUDES in sizes:
+            sizes = sizes | set(range(_MAGNITUDES, 10**EXPONENT_DIGITS))
+        left = EXPONENT_DIGITS - len(digits)
+        written = int(digits or 0)
+        return any(written * 10**n <= size < (written + 1) * 10**n for n in range(left + 1) for size in sizes)
+
+    @property
+    def _reach(self) -> int:
+        return REACH if self.places is None else self.places + 1
+
     @property
     def _limits_length(self) -> bool:
-        return self.within_reach or self.integer or self.multiple_of is not None
+        return self.places is not None or self.within_reach or self.integer or self.multiple_of is not None
 
     def _in_reach(self, mantissa: _Mantissa) -> bool:
         if mantissa.digits == 0:
@@ -160,7 +196,7 @@ class DecimalOracle:
             return False
         if (self._limits_length or bounded) and not -REACH <= mantissa.lead <= REACH:
             return False
-        return not self._limits_length or mantissa.length <= REACH
+        return not self._limits_length or mantissa.length <= self._reach
 
     def _block_holds(self, mantissa: _Mantissa, k: int, room: int | None) -> bool:
         """Whether a member other than zero lies in [M, M + 1) * 10**k, written with at most ``room`` more digits."""

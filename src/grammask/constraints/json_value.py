@@ -9,6 +9,7 @@ from grammask.constraints.base import Constraint
 if TYPE_CHECKING:
     from grammask._core import Builder, Expr
     from grammask.constraints.json_schema.constraint import Escapes
+    from grammask.constraints.json_schema.numbers import NumberSpelling
     from grammask.constraints.json_schema.whitespace import Whitespace
 
 
@@ -17,7 +18,7 @@ class JsonValue(Constraint):
 
     Args:
         kind: "value", or "object" for what providers call JSON mode: the outermost value is an object.
-        whitespace, escapes: as for ``JsonSchema``.
+        whitespace, escapes, numbers: as for ``JsonSchema``.
     """
 
     def __init__(
@@ -26,6 +27,7 @@ class JsonValue(Constraint):
         *,
         whitespace: Whitespace | int = "flexible",
         escapes: Escapes = "values",
+        numbers: NumberSpelling = "bounded",
     ) -> None:
         from grammask.constraints.json_schema import JsonSchema
 
@@ -33,7 +35,10 @@ class JsonValue(Constraint):
             raise ValueError(f'kind is "value" or "object", not {kind!r}')
         self.kind = kind
         self._schema = JsonSchema(
-            {"type": "object"} if kind == "object" else True, whitespace=whitespace, escapes=escapes
+            {"type": "object"} if kind == "object" else True,
+            whitespace=whitespace,
+            escapes=escapes,
+            numbers=numbers,
         )
 
     def lower(self, builder: Builder) -> Expr:

@@ -102,6 +102,8 @@ class GbnfBuilder:
         return self._automaton(native)
 
     def decimal(self, **options: Any) -> Expr:
+        if not options.get("plain", True):
+            return self.empty
         return self._automaton(self._native.decimal(**{**options, "exponent": False, "scientific": False}))
 
     # -- combinators

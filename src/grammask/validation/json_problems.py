@@ -125,6 +125,7 @@ class JsonProblems:
             property_order="any",
             whitespace="flexible",
             escapes="all",
+            numbers="any",
             format_assertion=self._constraint.format_assertion,
             registry=known or None,
         )

@@ -149,6 +149,7 @@ class _Output:
             format_assertion=constraint.format_assertion,
             registry=constraint.registry,
             escapes=constraint.escapes,
+            numbers=constraint.numbers,
         )
         return narrowed, kept
 

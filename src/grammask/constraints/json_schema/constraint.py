@@ -17,6 +17,7 @@ from grammask.constraints.json_schema.formulas import STRING, Formulas
 from grammask.constraints.json_schema.indentation import IndentedLowering
 from grammask.constraints.json_schema.keys import KeySpace
 from grammask.constraints.json_schema.lowering import Lowering
+from grammask.constraints.json_schema.numbers import NumberSpelling
 from grammask.constraints.json_schema.object_cells import ObjectAlgebra
 from grammask.constraints.json_schema.reader import Reader
 from grammask.constraints.json_schema.shapes import ShapeAlgebra
@@ -54,6 +55,8 @@ class JsonSchema(Constraint):
         escapes: which spellings of characters inside strings are allowed: "values" (every legal one in free strings,
             the shortest in keys and constants), "short" (the shortest everywhere), "all" (every legal one, also in
             constants; keys keep their shortest).
+        numbers: "bounded" (every number text ends: a limited number of digits, and one digit before the point of an
+            exponent) or "any" (as many zeros and digits as JSON allows).
     """
 
     def __init__(
@@ -65,18 +68,22 @@ class JsonSchema(Constraint):
         format_assertion: FormatAssertion = True,
         registry: Mapping[str, Any] | None = None,
         escapes: Escapes = "values",
+        numbers: NumberSpelling = "bounded",
     ) -> None:
         if property_order not in ("schema", "any"):
             raise ValueError(f'property_order is "schema" or "any", not {property_order!r}')
         blanks.check(whitespace)
         if escapes not in _SPELLINGS:
             raise ValueError(f"escapes is one of {', '.join(_SPELLINGS)}, not {escapes!r}")
+        if numbers not in ("bounded", "any"):
+            raise ValueError(f'numbers is "bounded" or "any", not {numbers!r}')
         self.schema = parse_schema(schema) if isinstance(schema, str) else schema
         self.property_order: PropertyOrder = property_order
         self.whitespace: Whitespace | int = whitespace
         self.format_assertion = format_assertion
         self.registry = registry
         self.escapes: Escapes = escapes
+        self.numbers: NumberSpelling = numbers
 
     def lower(self, builder: Builder) -> Expr:
         """The expression of the schema's JSON texts.
@@ -141,6 +148,7 @@ class JsonSchema(Constraint):
             blanks.punctuation("compact" if isinstance(self.whitespace, int) else self.whitespace, builder),
             ordered=self.property_order == "schema",
             policy=f"{self.whitespace}/{self.escapes}",
+            spelling=self.numbers,
         )
         if isinstance(lowering, IndentedLowering):
             lowering.indent = indent or 0

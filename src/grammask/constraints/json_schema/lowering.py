@@ -19,7 +19,7 @@ from grammask.constraints.json_schema.array_language import array_expression
 from grammask.constraints.json_schema.arrays import ArrayLayout
 from grammask.constraints.json_schema.formulas import Formula
 from grammask.constraints.json_schema.keys import KeySpace, spelled
-from grammask.constraints.json_schema.numbers import NumberCell
+from grammask.constraints.json_schema.numbers import NumberCell, NumberSpelling
 from grammask.constraints.json_schema.objects import ObjectFrame
 from grammask.constraints.json_schema.strings import StringLanguages, Strings
 from grammask.constraints.json_schema.whitespace import Punctuation
@@ -76,8 +76,10 @@ class Lowering:
         *,
         ordered: bool,
         policy: str,
+        spelling: NumberSpelling,
     ) -> None:
-        self._any_value_key = f"json-value/{policy}"
+        self._any_value_key = f"json-value/{policy}/{spelling}"
+        self._spelling: NumberSpelling = spelling
         self._builder = builder
         self._expander = expander
         self._algebra = algebra
@@ -180,7 +182,7 @@ class Lowering:
     def _number(self, cell: NumberCell) -> Expr:
         found = self._numbers.get(cell)
         if found is None:
-            found = self._numbers[cell] = numbers.lower(cell, self._builder)
+            found = self._numbers[cell] = numbers.lower(cell, self._builder, self._spelling)
         return found
 
     # -- productivity

@@ -1,18 +1,31 @@
 """Sets of numbers: unions of cells, each an interval with divisors.
 
 All arithmetic is on exact fractions; the core turns a cell into an automaton over decimal digits.
+
+JSON lets a number be spelled with any number of zeros, so a model that writes them could go on forever. Under the
+"bounded" policy (``NumberSpelling``) every number text ends: see docs/json-schema.md for what it leaves out. How many
+digits there may be depends on the numbers of the schema, so that no bound, multiple or constant is out of reach.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from grammask.constraints.json_schema.values import decimal_text, least_common_multiple
 from grammask.engine.errors import ConstraintTooLarge
 
 if TYPE_CHECKING:
     from grammask._core import Builder, Expr
+
+NumberSpelling = Literal["bounded", "any"]
+
+WHOLE_DIGITS = 64
+"""Digits before the point where no number of the schema has more than FURTHER_WHOLE_DIGITS fewer."""
+FURTHER_WHOLE_DIGITS = 16
+FURTHER_PLACES = 28
+"""Digits after the point beyond those of the schema's numbers. Doubles need 22: 0.0000012345678901234567."""
 
 
 class NumberCell(NamedTuple):
@@ -140,35 +153,20 @@ def has_instance(cell: NumberCell) -> bool:
     return True
 
 
-def lower(cell: NumberCell, builder: Builder) -> Expr:
+def lower(cell: NumberCell, builder: Builder, spelling: NumberSpelling = "bounded") -> Expr:
     """The texts of the numbers of a cell.
 
     The two sides of a difference must spell their numbers from the same set of texts: ``within_reach``.
     """
     if cell.only is not None:
-        parts = [builder.union([_point(builder, x) for x in sorted(cell.only)])]
+        parts = [builder.union([_constant(builder, x, spelling) for x in sorted(cell.only)])]
     else:
-        exact = bool(cell.not_divisors or cell.never)
-        restricted = cell.low is not None or cell.high is not None or cell.divisor is not None
-        parts = [
-            builder.decimal(
-                minimum=None if cell.low is None else decimal_text(cell.low),
-                maximum=None if cell.high is None else decimal_text(cell.high),
-                exclusive_minimum=cell.low_open,
-                exclusive_maximum=cell.high_open,
-                multiple_of=None if cell.divisor is None or cell.divisor == 1 else decimal_text(cell.divisor),
-                integer=cell.divisor == 1,
-                point=not cell.plain,
-                within_reach=exact,
-                # One digit before the point of an exponent, as programs print it: digits typed then count, and a model
-                # cannot be left with "1000" where only "1000e-2" would do.
-                scientific=restricted,
-            )
-        ]
+        parts = [_bounded(cell, builder) if spelling == "bounded" else _unbounded(cell, builder)]
         for divisor in sorted(cell.not_divisors):
             parts.append(builder.complement(builder.decimal(multiple_of=decimal_text(divisor), within_reach=True)))
         for x in sorted(cell.never):
-            parts.append(builder.complement(_point(builder, x, within_reach=True)))
+            text = decimal_text(x)
+            parts.append(builder.complement(builder.decimal(minimum=text, maximum=text, within_reach=True)))
     if cell.plain is False or (cell.plain and cell.only is not None):
         if cell.divisor is not None and cell.divisor > MAX_CROSSED_DIVISOR:
             raise ConstraintTooLarge(
@@ -180,6 +178,95 @@ def lower(cell: NumberCell, builder: Builder) -> Expr:
     return parts[0] if len(parts) == 1 else builder.intersection(parts)
 
 
-def _point(builder: Builder, x: Fraction, within_reach: bool = False) -> Expr:
+def _unbounded(cell: NumberCell, builder: Builder) -> Expr:
+    """The numbers between the bounds that are multiples of the divisor, with as many digits as JSON allows."""
+    return builder.decimal(
+        minimum=None if cell.low is None else decimal_text(cell.low),
+        maximum=None if cell.high is None else decimal_text(cell.high),
+        exclusive_minimum=cell.low_open,
+        exclusive_maximum=cell.high_open,
+        multiple_of=None if cell.divisor is None else decimal_text(cell.divisor),
+        point=not cell.plain,
+        within_reach=bool(cell.not_divisors or cell.never),
+        # One digit before the point of an exponent, as programs print it: digits typed then count, and a model
+        # cannot be left with "1000" where only "1000e-2" would do.
+        scientific=cell.low is not None or cell.high is not None or cell.divisor is not None,
+    )
+
+
+def _bounded(cell: NumberCell, builder: Builder) -> Expr:
+    """The same numbers with the digits that the bounded policy allows.
+
+    Without an exponent these are the numbers below a power of ten, so that limit is one more bound.
+    """
+    mentioned = [x for x in (cell.low, cell.high, cell.divisor) if x is not None]
+    mentioned += [*cell.not_divisors, *cell.never]
+    whole, places = _digits(mentioned)
+    if cell.divisor is None:
+        places += FURTHER_PLACES
+    else:  # only zeros could follow
+        places = max(places, 1 if cell.divisor.denominator == 1 else 2)
+    if cell.low is None and cell.high is None and (cell.divisor is None or cell.divisor == 1):
+        plain = _digits_only(builder, max(WHOLE_DIGITS, whole + FURTHER_WHOLE_DIGITS), cell, places)
+        return plain if cell.plain else builder.union([plain, _scientific(cell, builder)])
+    limit = decimal_text(Fraction(10) ** max(WHOLE_DIGITS, whole + FURTHER_WHOLE_DIGITS))
+    plain = builder.decimal(
+        minimum="-" + limit if cell.low is None else decimal_text(cell.low),
+        maximum=limit if cell.high is None else decimal_text(cell.high),
+        exclusive_minimum=cell.low is None or cell.low_open,
+        exclusive_maximum=cell.high is None or cell.high_open,
+        multiple_of=None if cell.divisor is None else decimal_text(cell.divisor),
+        point=not cell.plain,
+        exponent=False,
+        places=places,
+    )
+    return plain if cell.plain else builder.union([plain, _scientific(cell, builder)])
+
+
+def _digits_only(builder: Builder, whole: int, cell: NumberCell, places: int) -> Expr:
+    """All numbers without an exponent, or all whole ones, of limited length."""
+    digit = builder.byte_set([(ord("0"), ord("9"))])
+    leading = builder.concat([builder.byte_set([(ord("1"), ord("9"))]), builder.repeat(digit, 0, whole - 1)])
+    parts = [builder.optional(builder.literal(b"-")), builder.union([builder.literal(b"0"), leading])]
+    if not cell.plain:
+        follows = builder.repeat(digit if cell.divisor is None else builder.literal(b"0"), 1, places)
+        parts.append(builder.optional(builder.concat([builder.literal(b"."), follows])))
+    return builder.concat(parts)
+
+
+def _scientific(cell: NumberCell, builder: Builder) -> Expr:
+    """The numbers between the bounds that are multiples of the divisor, with an exponent."""
+    return builder.decimal(
+        minimum=None if cell.low is None else decimal_text(cell.low),
+        maximum=None if cell.high is None else decimal_text(cell.high),
+        exclusive_minimum=cell.low_open,
+        exclusive_maximum=cell.high_open,
+        multiple_of=None if cell.divisor is None else decimal_text(cell.divisor),
+        scientific=True,
+        plain=False,
+        places=FURTHER_PLACES,
+    )
+
+
+def _constant(builder: Builder, x: Fraction, spelling: NumberSpelling) -> Expr:
+    """One number. Bounded, it has no digits but its own, and one zero after the point where there would be none."""
     text = decimal_text(x)
-    return builder.decimal(minimum=text, maximum=text, within_reach=within_reach, scientific=not within_reach)
+    if spelling == "any":
+        return builder.decimal(minimum=text, maximum=text, scientific=True)
+    significant = len(text.lstrip("-").replace(".", "").strip("0"))
+    plain = builder.decimal(minimum=text, maximum=text, exponent=False, places=max(_digits([x])[1], 1))
+    if significant > FURTHER_PLACES:
+        return plain
+    places = max(significant - 1, 1)
+    return builder.union(
+        [plain, builder.decimal(minimum=text, maximum=text, scientific=True, plain=False, places=places)]
+    )
+
+
+def _digits(values: Iterable[Fraction]) -> tuple[int, int]:
+    """The most digits before and after the point that any of the numbers has."""
+    whole = places = 0
+    for x in values:
+        before, _, after = decimal_text(abs(x)).partition(".")
+        whole, places = max(whole, len(before)), max(places, len(after))
+    return whole, places

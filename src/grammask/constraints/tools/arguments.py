@@ -98,6 +98,7 @@ class ArgumentsSchema(JsonSchema):
             punctuation(self._blanks, builder),
             ordered=self.property_order == "schema",
             policy=f"{'python' if kind is _KeywordLowering else 'json'}/{self.whitespace}/{self.escapes}",
+            spelling=self.numbers,
         )
         lowering.notation = self.notation
         lowering.kinds = self._kinds = {}

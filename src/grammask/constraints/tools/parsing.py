@@ -75,7 +75,7 @@ class Validator:
     """Finds where the JSON text of arguments leaves a tool's schema."""
 
     def __init__(self, schema: Mapping[str, Any], options: Mapping[str, Any]) -> None:
-        lenient = {**options, "property_order": "any", "escapes": "all", "whitespace": "flexible"}
+        lenient = {**options, "property_order": "any", "escapes": "all", "whitespace": "flexible", "numbers": "any"}
         self._schema = JsonSchema(schema, **lenient)
         self._compiled: Compiled | None = None
 
