@@ -197,17 +197,31 @@ ExprId UniqueArrayFrame::key_body(uint32_t id, uint32_t family) {
 }
 
 ExprId UniqueArrayFrame::after_key(uint32_t id, uint32_t, std::optional<std::string_view> text) {
-  State t = after(states_[id]);
   if (!text) {
+    State t = after(states_[id]);
     t.vague = true;
-  } else {
-    const auto value = parse_json_text(*text);
-    if (!value) return ExprPool::kEmptyId;
-    t.values = values_.add(t.values, 0, value->canonical());
-    const ExprId all = spellings(*value);
-    t.unspelled = t.unspelled || all == ExprPool::kEmptyId;
-    t.spellings = pool_.unite(t.spellings, all);
+    return pool_.frame(index_, intern(t), depth_);
   }
+  // While a mask is computed, thousands of tokens that end an item and begin the next are read with the same few texts.
+  constexpr size_t kMostKept = 512;
+  std::string key(reinterpret_cast<const char*>(&id), sizeof(id));
+  key += *text;
+  const auto known = after_texts_.find(key);
+  if (known != after_texts_.end()) return known->second;
+  if (after_texts_.size() == kMostKept) after_texts_.clear();
+  return after_texts_[std::move(key)] = after_text(id, *text);
+}
+
+ExprId UniqueArrayFrame::after_text(uint32_t id, std::string_view text) {
+  const auto value = parse_json_text(text);
+  if (!value) return ExprPool::kEmptyId;
+  State t = after(states_[id]);
+  const std::string canonical = value->canonical();
+  t.values = values_.add(t.values, 0, canonical);
+  const auto [spelled, fresh] = spelled_.try_emplace(canonical, ExprPool::kEmptyId);
+  if (fresh) spelled->second = spellings(*value);
+  t.unspelled = t.unspelled || spelled->second == ExprPool::kEmptyId;
+  t.spellings = pool_.unite(t.spellings, spelled->second);
   return pool_.frame(index_, intern(t), depth_);
 }
 

@@ -87,6 +87,7 @@ class UniqueArrayFrame final : public Frame {
   const FewValues& few_values(uint32_t family);
   bool completable(uint32_t count, uint32_t values, const std::string* also);
   const Refused& refused(uint32_t id);
+  ExprId after_text(uint32_t state, std::string_view text);
   // kEmptyId if no automaton holds them: numbers with exponents of hundreds.
   ExprId spellings(const struct JsonText& value);
 
@@ -101,6 +102,8 @@ class UniqueArrayFrame final : public Frame {
   std::unordered_map<uint32_t, Refused> refused_;
   std::vector<State> states_;
   std::unordered_map<std::string, uint32_t> state_index_;
+  std::unordered_map<std::string, ExprId> after_texts_;  // memo of after_key, by state and text; a few of them
+  std::unordered_map<std::string, ExprId> spelled_;      // spellings of the values met, by their canonical text
 };
 
 }  // namespace grammask
