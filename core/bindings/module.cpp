@@ -194,6 +194,7 @@ NB_MODULE(_core, m) {
       .def(
           "matcher", [](std::shared_ptr<Compiled> c) { return new Matcher(std::move(c)); },
           nb::rv_policy::take_ownership)
+      .def_rw("work_seconds", &Compiled::work_seconds)
       .def("memory_bytes", [](const Compiled& c) {
         nb::dict d;
         const std::lock_guard lock(c.arena->mutex());

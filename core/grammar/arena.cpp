@@ -558,6 +558,8 @@ bool Arena::build_step(ExprId e, State& s) {
 }
 
 void Arena::build_general(ExprId e, State& s) {
+  constexpr size_t kStatesBetweenChecks = 64;
+  if (states_.size() % kStatesBetweenChecks == 0) pool_.check_deadline();
   const ExprId x = without_nullable_letters(e);
   s.nullable = pool_.nullable(x);
 

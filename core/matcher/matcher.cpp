@@ -45,19 +45,19 @@ void Matcher::restore(Moment&& m) {
 
 bool Matcher::accept_bytes(std::string_view bytes) {
   if (terminated_) return false;
-  Moment before = now();
+  const WorkLimit limit(compiled_->work_seconds);
+  Back back(*this);
   for (const char c : bytes) {
-    if (!step(static_cast<uint8_t>(c), threads_)) {
-      restore(std::move(before));
-      return false;
-    }
+    if (!step(static_cast<uint8_t>(c), threads_)) return false;
   }
-  history_.push_back(std::move(before));
+  back.keep = true;
+  history_.push_back(std::move(back.before));
   return true;
 }
 
 bool Matcher::accept(uint32_t id) {
   if (terminated_) return false;
+  const WorkLimit limit(compiled_->work_seconds);
   const auto bytes = compiled_->vocabulary->token(id);
   std::vector<Thread> by_name;
   if (!bytes || compiled_->names_tokens) {
@@ -66,7 +66,7 @@ bool Matcher::accept(uint32_t id) {
     if (by_name.empty()) stepper_.stack().truncate(mark);
   }
   if (bytes && by_name.empty()) return accept_bytes(*bytes);
-  Moment before = now();
+  Back back(*this);
   if (!by_name.empty()) {
     // A token that a grammar names may also be read as its text.
     bool read = bytes.has_value();
@@ -74,35 +74,35 @@ bool Matcher::accept(uint32_t id) {
     if (read) {
       by_name.insert(by_name.end(), threads_.begin(), threads_.end());
     } else {
-      stepper_.text().resize(before.text);
+      stepper_.text().resize(back.before.text);
     }
     threads_ = std::move(by_name);
   } else if (compiled_->vocabulary->is_eos(id) && is_complete()) {
     terminated_ = true;
   } else {
-    restore(std::move(before));
     return false;
   }
-  history_.push_back(std::move(before));
+  back.keep = true;
+  history_.push_back(std::move(back.before));
   return true;
 }
 
 size_t Matcher::matched_prefix(std::string_view bytes) {
   if (terminated_) return 0;
-  Moment before = now();
+  const WorkLimit limit(compiled_->work_seconds);
+  const Back back(*this);
   size_t n = 0;
   while (n < bytes.size() && step(static_cast<uint8_t>(bytes[n]), threads_)) ++n;
-  restore(std::move(before));
   return n;
 }
 
 std::string Matcher::next_bytes() {
   std::string out;
   if (terminated_) return out;
+  const WorkLimit limit(compiled_->work_seconds);
   stepper_.start(threads_).for_each([&](uint8_t b) {
-    Moment before = now();
+    const Back back(*this);
     if (step(b, threads_)) out.push_back(static_cast<char>(b));
-    restore(std::move(before));
   });
   return out;
 }
@@ -121,7 +121,8 @@ bool Matcher::is_complete() {
 std::string Matcher::forced_bytes(size_t limit) {
   std::string out;
   if (terminated_) return out;
-  Moment before = now();
+  const WorkLimit work(compiled_->work_seconds);
+  const Back back(*this);
   std::vector<uint32_t> named;
   while (out.size() < limit && !is_complete()) {
     if (compiled_->names_tokens) stepper_.special_tokens(threads_, named);
@@ -134,17 +135,15 @@ std::string Matcher::forced_bytes(size_t limit) {
     if (candidates.count() > 8) break;
     candidates.for_each([&](uint8_t b) {
       if (viable > 1) return;
-      Moment here = now();
+      const Back here(*this);
       if (step(b, threads_)) {
         ++viable;
         byte = b;
       }
-      restore(std::move(here));
     });
     if (viable != 1 || !step(byte, threads_)) break;
     out.push_back(static_cast<char>(byte));
   }
-  restore(std::move(before));
   return out;
 }
 
@@ -378,12 +377,19 @@ void Matcher::fill_mask(uint32_t* out) {
   const Vocabulary& v = *compiled_->vocabulary;
   fresh_ = true;
   if (!terminated_) {
-    const Stack::Mark mark = stepper_.stack().mark();
+    const WorkLimit limit(compiled_->work_seconds);
+    struct Done {  // also when something throws
+      Stepper& stepper;
+      Stack::Mark mark;
+      ~Done() {
+        stepper.stack().truncate(mark);
+        stepper.vague_keys = stepper.met_vague_key = false;
+      }
+    } const done{stepper_, stepper_.stack().mark()};
     work_ = threads_;
     masked_.clear();
     for (const Thread& t : threads_) masked_.insert(t);
     for (size_t i = 0; i < work_.size(); ++i) add_mask(work_[i], out);
-    stepper_.stack().truncate(mark);
     if (compiled_->names_tokens) {
       clear_if_fresh(out);
       std::vector<uint32_t> named;

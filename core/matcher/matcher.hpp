@@ -24,6 +24,8 @@ struct Compiled {
   std::shared_ptr<Arena> arena;
   ExprId root;
   bool names_tokens = false;  // some rule names a token by its id
+  // How long one mask or one token may take; the matcher throws TooLarge beyond it and stays where it was.
+  double work_seconds = 10.0;
 };
 
 // The position of one sequence inside a compiled constraint. Used by one thread at a time.
@@ -51,6 +53,7 @@ class Matcher {
   const Compiled& compiled() const { return *compiled_; }
 
   // out: words() words of the vocabulary, bit t % 32 of word t / 32 is token t.
+  // Like everything that steps the matcher, throws TooLarge after Compiled::work_seconds.
   void fill_mask(uint32_t* out);
   // True and moved on, or false and unchanged.
   bool accept(uint32_t token_id);
@@ -78,6 +81,18 @@ class Matcher {
     bool terminated;
   };
   bool step(uint8_t byte, std::vector<Thread>& threads);
+  // Goes back to where the matcher was, also when something throws, unless told to keep what happened.
+  struct Back {
+    Matcher& matcher;
+    Moment before;
+    bool keep = false;
+    explicit Back(Matcher& m) : matcher(m), before(m.now()) {}
+    ~Back() {
+      if (!keep) matcher.restore(std::move(before));
+    }
+    Back(const Back&) = delete;
+    Back& operator=(const Back&) = delete;
+  };
   Moment now() const { return {threads_, stepper_.stack().mark(), stepper_.text().size(), terminated_}; }
   void restore(Moment&& m);
   uint64_t length_below(uint32_t node, int depth);

@@ -65,8 +65,7 @@ ExprId ExprPool::intern(Kind kind, uint32_t a, uint32_t b, uint32_t c, uint8_t f
   if (known != IdTable::kNone) return known;
   if (nodes_.size() >= max_expressions_)
     throw TooLarge("more than " + std::to_string(max_expressions_) + " expressions");
-  if ((nodes_.size() & 0xfff) == 0xfff && std::chrono::steady_clock::now() > deadline_)
-    throw TooLarge("the time limit was reached");
+  if ((nodes_.size() & 0xfff) == 0xfff) check_deadline();
   if (depth > kMaxDepth) throw TooLarge("expressions are nested more than " + std::to_string(kMaxDepth) + " deep");
   Expr n;
   n.kind = kind;
@@ -89,8 +88,7 @@ ExprId ExprPool::intern_list(Kind kind, const std::vector<ExprId>& list, uint8_t
   if (known != IdTable::kNone) return known;
   if (nodes_.size() >= max_expressions_)
     throw TooLarge("more than " + std::to_string(max_expressions_) + " expressions");
-  if ((nodes_.size() & 0xff) == 0xff && std::chrono::steady_clock::now() > deadline_)
-    throw TooLarge("the time limit was reached");
+  if ((nodes_.size() & 0xff) == 0xff) check_deadline();
   if (depth > kMaxDepth) throw TooLarge("expressions are nested more than " + std::to_string(kMaxDepth) + " deep");
   if (list_chunk_used_ + list.size() > list_chunk_size_) {
     list_chunk_size_ = std::max<size_t>(4096, list.size());

@@ -18,6 +18,7 @@
 #include "regular/id_table.hpp"
 #include "regular/machine.hpp"
 #include "regular/stable_vector.hpp"
+#include "regular/work_limit.hpp"
 
 // Expressions: hash-consed trees over an alphabet of 256 bytes plus letters.
 //
@@ -185,6 +186,7 @@ class ExprPool {
   void set_deadline(std::chrono::steady_clock::time_point t) { deadline_ = t; }
   std::chrono::steady_clock::time_point deadline() const { return deadline_; }
   void check_deadline() const {
+    if (WorkLimit::is_over()) throw TooLarge("one mask or one token took longer than Limits.mask_seconds");
     if (std::chrono::steady_clock::now() > deadline_) throw TooLarge("the time limit was reached");
   }
 

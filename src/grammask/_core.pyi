@@ -208,6 +208,9 @@ class Builder:
 class Compiled:
     """Immutable, shareable between threads."""
 
+    work_seconds: float
+    """Wall time for one mask or one token; beyond it matchers raise ``ConstraintTooLargeError`` and stay where they were."""
+
     @property
     def vocabulary(self) -> Vocabulary: ...
     def matcher(self) -> Matcher: ...

@@ -15,15 +15,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What compiling one constraint may cost; beyond it ``ConstraintTooLarge`` is raised.
+    """What one constraint may cost; beyond it ``ConstraintTooLarge`` is raised.
 
     Attributes:
         expressions: nodes that lowering may add to the expressions shared by a vocabulary's constraints.
         seconds: wall time for lowering and compiling.
+        mask_seconds: wall time for one mask, or one token taken. States are made when they are reached, and those of a
+            constraint from a stranger may be too many to be made at all: the matcher then raises
+            ``grammask._core.ConstraintTooLargeError``, and stays where it was.
     """
 
     expressions: int = 2_000_000
     seconds: float = 30.0
+    mask_seconds: float = 10.0
 
 
 class VocabularyBuilder(_core.Builder):
@@ -76,7 +80,7 @@ def compile(  # the name is the public interface
     Args:
         constraint: what the output must be; a plain string stands for exactly itself.
         vocabulary: the tokens of the model.
-        limits: what compiling may cost.
+        limits: what compiling and masks may cost.
 
     Raises:
         UnsatisfiableConstraint: no output satisfies the constraint.
@@ -113,4 +117,5 @@ def compile(  # the name is the public interface
         if "language is empty" in str(error):
             raise UnsatisfiableConstraint("no output satisfies this constraint") from error
         raise ConstraintError(str(error)) from error
+    native.work_seconds = limits.mask_seconds
     return CompiledConstraint(native, constraint, vocabulary)
