@@ -24,15 +24,15 @@ def test_a_mask_that_takes_too_long_is_given_up() -> None:
     mask = np.zeros(9, dtype=np.int32)
     before = matcher.stack()
     for call in (
-        lambda: matcher.fill_mask(mask),
-        lambda: _core.fill_masks([matcher], mask[None, :]),
-        matcher.allowed_token_ids,
-        lambda: matcher.accept(256),
-        lambda: matcher.accept_bytes(LONG),
-        lambda: matcher.matched_prefix(LONG),
+        lambda m: m.fill_mask(mask),
+        lambda m: _core.fill_masks([m], mask[None, :]),
+        lambda m: m.allowed_token_ids(),
+        lambda m: m.accept(256),
+        lambda m: m.accept_bytes(LONG),
+        lambda m: m.matched_prefix(LONG),
     ):
         with pytest.raises(_core.ConstraintTooLargeError, match="mask_seconds"):
-            call()
+            call(matcher)
         assert matcher.stack() == before
         # States that were made are kept: start from none again.
         matcher = matcher_with(0.2)
