@@ -24,7 +24,7 @@ PACKAGE = Path(grammask.__file__).parent
 BELOW = {
     "_core": set(),
     "_version": set(),
-    "engine": {"_core"},
+    "engine": {"_core", "_version"},
     "sampling": {"engine"},
     "constraints": {"_core", "engine"},
     "engine.compile": {"_core", "constraints", "engine"},

@@ -9,6 +9,7 @@ A constraint speaks about bytes, a model about token ids; the vocabulary joins t
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import hashlib
 import json
@@ -16,13 +17,16 @@ import os
 import sys
 import threading
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from grammask.engine import vocabulary_file
+from grammask.engine.cache_folder import cache_directory
 from grammask.engine.tokenizers import gguf, huggingface, tiktoken_ranks
 from grammask.engine.tokenizers.encoding import (
     EncoderUnavailable,
@@ -42,6 +46,7 @@ if TYPE_CHECKING:
 __all__ = ["Vocabulary", "VocabularyError"]
 
 _TEXT, _SPECIAL, _PADDING = 0, 1, 2
+_MOST_BYTES = 2**32 - 1  # of all tokens together
 
 
 class Vocabulary:
@@ -99,18 +104,33 @@ class Vocabulary:
         tokens.extend([b""] * (rows - len(tokens)))
         for token_id in special.values():
             tokens[token_id] = b""
-        lengths = np.fromiter(map(len, tokens), dtype=np.int64, count=rows)
-        self._data = b"".join(tokens)
-        self._offsets = np.zeros(rows + 1, dtype=np.int64)
-        np.cumsum(lengths, out=self._offsets[1:])
-        self._kinds = np.where(lengths > 0, _TEXT, _PADDING).astype(np.uint8)
+        ends_at = np.cumsum(np.fromiter(map(len, tokens), dtype=np.int64, count=rows))
+        if rows and ends_at[-1] > _MOST_BYTES:
+            raise VocabularyError(f"the tokens hold {ends_at[-1]} bytes, more than {_MOST_BYTES}")
+        offsets = np.zeros(rows + 1, dtype=np.uint32)
+        offsets[1:] = ends_at
+        self._fill(b"".join(tokens), offsets, special, ends, encoder, source, None)
+
+    def _fill(
+        self,
+        data: bytes | memoryview,
+        offsets: NDArray[np.uint32],
+        special: dict[str, int],
+        ends: tuple[int, ...],
+        encoder: TextEncoder | None,
+        source: str,
+        native: _core.Vocabulary | None,
+    ) -> None:
+        self._data = data
+        self._offsets = offsets
+        self._kinds = np.where(offsets[1:] > offsets[:-1], _TEXT, _PADDING).astype(np.uint8)
         self._kinds[list(special.values())] = _SPECIAL
         self._special = dict(sorted(special.items(), key=lambda item: item[1]))
         self._eos = ends
         self._encoder = encoder
         self._source = source
         self._fingerprint: str | None = None
-        self._native: _core.Vocabulary | None = None
+        self._native = native
         self._block: bytes | None = None
         self._lock = threading.Lock()
 
@@ -123,19 +143,40 @@ class Vocabulary:
         *,
         size: int | None = None,
         eos_token_ids: Iterable[int] | int | None = None,
+        cache: bool | str | os.PathLike[str] = False,
     ) -> Vocabulary:
         """From a Hugging Face ``tokenizer.json``.
 
         source: the path of the file or of a folder that holds it; its content as text, bytes or a parsed object; or a
             ``tokenizers.Tokenizer``. With a path, ``generation_config.json``, ``tokenizer_config.json`` and
             ``config.json`` in the same folder tell the end-of-text tokens and the size.
+        cache: a folder for files of built vocabularies, which load many times faster than they are made and are shared
+            between processes; True for a folder of its own in the user's cache (``$GRAMMASK_CACHE`` or the platform's
+            convention). Files are found by the content of the source. Whoever can write to the folder decides what
+            the tokens are.
 
         Raises:
             OSError: the file cannot be read.
             VocabularyError: the source is malformed, or its tokens have no exact bytes (WordPiece, for example).
         """
-        table, encoder = _read_tokenizers(source)
-        return cls(table, size=size, eos_token_ids=eos_token_ids, encoder=encoder, source="tokenizers")
+        tokenizer = _tokenizer_source(source)
+        if eos_token_ids is not None:
+            eos_token_ids = checked_ids(eos_token_ids, "an end-of-text id")
+
+        def make() -> Vocabulary:
+            return cls(
+                tokenizer.table(),
+                size=size,
+                eos_token_ids=eos_token_ids,
+                encoder=tokenizer.encoder,
+                source="tokenizers",
+            )
+
+        if cache is False:
+            return make()
+        folder = cache_directory() / "vocabularies" if cache is True else Path(cache)
+        path = folder / vocabulary_file.name_for(tokenizer.content(), tokenizer.folder, size, eos_token_ids)
+        return cls._cached(path, make, tokenizer.encoder)
 
     @classmethod
     def from_transformers(
@@ -224,6 +265,68 @@ class Vocabulary:
             TokenTable(list(tokens), special), size=size, eos_token_ids=eos_token_ids, encoder=None, source="tokens"
         )
 
+    # -- files
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the vocabulary with its built trie to a file, from which ``load`` maps it into memory.
+
+        A file that is there is replaced at once: processes that use it keep the old one. The tokenizer that ``encode``
+        uses is not part of it.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        vocabulary_file.write(Path(path), self.native, vocabulary_file.Notes(self._special, self._source))
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        tokenizer: str | os.PathLike[str] | bytes | Mapping[str, Any] | tokenizers.Tokenizer | None = None,
+    ) -> Vocabulary:
+        """From a file that ``save`` wrote, with this version of grammask, on a machine of the same byte order.
+
+        The file is mapped: nothing is parsed, and processes share its pages. It is checked as a whole first, so that
+        one that is cut off or damaged is refused. A file that others than its owner could change while it is in use
+        (writable by group or others, or owned by neither you nor root) is copied instead.
+
+        tokenizer: what ``encode`` uses, as ``from_tokenizers`` takes it; without it, ``encode`` is greedy.
+
+        Raises:
+            OSError: the file cannot be read.
+            VocabularyError: it is not a whole file of a vocabulary, or was written by another version.
+        """
+        return cls._load(Path(path), None if tokenizer is None else _tokenizer_source(tokenizer).encoder)
+
+    @classmethod
+    def _load(cls, path: Path, encoder: TextEncoder | None) -> Vocabulary:
+        native, notes = vocabulary_file.read(path)
+        vocabulary = cls.__new__(cls)
+        vocabulary._fill(
+            native.data.data,
+            native.offsets,
+            notes.special_tokens,
+            tuple(native.eos_token_ids),
+            encoder,
+            notes.source,
+            native,
+        )
+        return vocabulary
+
+    @classmethod
+    def _cached(cls, path: Path, make: Callable[[], Vocabulary], encoder: TextEncoder | None) -> Vocabulary:
+        """The vocabulary in a file, made and written there if there is none that can be used."""
+        with contextlib.suppress(OSError, VocabularyError):
+            return cls._load(path, encoder)
+        made = make()
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            made.save(path)
+        except OSError as error:
+            warnings.warn(f"the vocabulary is not kept for the next time: {error}", RuntimeWarning, 3)
+        return made
+
     # -- what it holds
 
     @property
@@ -275,8 +378,7 @@ class Vocabulary:
 
             with self._lock:
                 if self._native is None:
-                    tokens = [self._data[start:end] or None for start, end in pairwise(self._offsets.tolist())]
-                    self._native = _core.Vocabulary(tokens, list(self._eos), self.size)
+                    self._native = _core.Vocabulary.from_arrays(self._data, self._offsets, list(self._eos))
         return self._native
 
     def apart(self) -> Vocabulary:
@@ -318,7 +420,7 @@ class Vocabulary:
         if not 0 <= token_id < len(self._kinds):
             raise IndexError(f"token id {token_id} is not between 0 and {self.size - 1}")
         start, end = self._offsets[token_id : token_id + 2].tolist()
-        return self._data[start:end] or None
+        return bytes(self._data[start:end]) or None
 
     def is_special(self, token_id: int) -> bool:
         """Whether a token is kept apart from text (end-of-text tokens are).
@@ -398,25 +500,54 @@ class Vocabulary:
         )
 
 
-def _read_tokenizers(source: Any) -> tuple[TokenTable, HuggingFaceEncoder]:
-    """The table of whatever ``from_tokenizers`` takes, and an encoder that loads its tokenizer when first used."""
+@dataclass(frozen=True)
+class _TokenizerSource:
+    """What ``from_tokenizers`` was given.
+
+    Attributes:
+        table: reads it.
+        content: the bytes that decide what is read.
+        encoder: loads the tokenizer when it is first used.
+        folder: where files lie that are read with it.
+    """
+
+    table: Callable[[], TokenTable]
+    content: Callable[[], bytes]
+    encoder: HuggingFaceEncoder
+    folder: Path | None = None
+
+
+def _tokenizer_source(source: Any) -> _TokenizerSource:
+    if isinstance(source, (str, os.PathLike)) and not (isinstance(source, str) and source.lstrip().startswith("{")):
+        path = huggingface.resolve(source)
+        encoder = _encoder_of_text(lambda: path.read_text(encoding="utf-8"))
+        return _TokenizerSource(lambda: huggingface.table_from_file(path), path.read_bytes, encoder, path.parent)
     if hasattr(source, "to_str"):
-        table = huggingface.table_from_json(huggingface.parse(source.to_str(), "the tokenizer"))
-        return table, HuggingFaceEncoder(lambda: type(source).from_str(source.to_str()))
+        encoder = HuggingFaceEncoder(lambda: type(source).from_str(source.to_str()))
+        return _source_of_text(source.to_str, encoder)
     if isinstance(source, Mapping):
-        return huggingface.table_from_json(source), _encoder_of_text(lambda: json.dumps(dict(source)))
+        encoder = _encoder_of_text(lambda: json.dumps(dict(source)))
+        return _TokenizerSource(
+            lambda: huggingface.table_from_json(source), lambda: json.dumps(dict(source)).encode(), encoder
+        )
     if isinstance(source, (bytes, bytearray)):
         content = bytes(source)
-        table = huggingface.table_from_json(huggingface.parse(content, "the tokenizer"))
-        return table, _encoder_of_text(content.decode)
-    if isinstance(source, str) and source.lstrip().startswith("{"):
-        return huggingface.table_from_json(huggingface.parse(source, "the tokenizer")), _encoder_of_text(lambda: source)
-    if isinstance(source, (str, os.PathLike)):
-        path = huggingface.resolve(source)
-        return huggingface.table_from_file(path), _encoder_of_text(lambda: path.read_text(encoding="utf-8"))
+        return _source_of_text(lambda: content, _encoder_of_text(content.decode))
+    if isinstance(source, str):
+        return _source_of_text(lambda: source, _encoder_of_text(lambda: source))
     raise VocabularyError(
         f"expected a path, the content of a tokenizer.json or a tokenizers.Tokenizer, not {type(source).__name__}",
         hint="for a transformers tokenizer use Vocabulary.from_transformers",
+    )
+
+
+def _source_of_text(text: Callable[[], str | bytes], encoder: HuggingFaceEncoder) -> _TokenizerSource:
+    def content() -> bytes:
+        value = text()
+        return value if isinstance(value, bytes) else value.encode("utf-8", "surrogatepass")
+
+    return _TokenizerSource(
+        lambda: huggingface.table_from_json(huggingface.parse(text(), "the tokenizer")), content, encoder
     )
 
 

@@ -13,6 +13,9 @@ from typing import Any
 
 from grammask.engine.tokenizers.table import VocabularyError, checked_id, checked_ids
 
+CONFIGURATION_FILES = ("generation_config.json", "tokenizer_config.json", "config.json")
+"""The files that may lie beside a tokenizer.json and are read with it."""
+
 KNOWN_NAMES = (
     "</s>",
     "<eos>",
