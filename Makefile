@@ -193,6 +193,7 @@ bench: $(STAMPS)/peers $(MODULE)  ## Every benchmark beside its peers (BENCH="--
 		--json build/bench/maskbench.json --markdown build/bench/maskbench.md $(BENCH)
 	$(BIN)/python -m benchmarks.regex_grammar --json build/bench/regex_grammar.json
 	$(BIN)/python -m benchmarks.micro --json build/bench/micro.json
+	$(BIN)/python -m benchmarks.memory --json build/bench/memory.json
 
 soak: $(STAMPS)/dev $(MODULE) $(STAMPS)/model  ## Five minutes of sixteen clients who hang up and send nonsense, on a real model
 	GRAMMASK_SOAK_SECONDS=$${GRAMMASK_SOAK_SECONDS:-300} GRAMMASK_SOAK_MODEL=smollm2 \

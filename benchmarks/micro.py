@@ -14,7 +14,9 @@ from __future__ import annotations
 import argparse
 import gc
 import json
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -73,29 +75,109 @@ def calls() -> Result:
 
 
 def vocabulary(names: Sequence[str]) -> Result:
-    """From the file to a vocabulary with its trie, and what of that is the parsing of JSON."""
+    """From a tokenizer file to a vocabulary with its trie, what of that is parsing JSON, and loading its own file."""
     table = Table(
-        "Building a vocabulary (CPU, ms; the best of three)",
-        ["tokenizer", "tokens", "whole", "of which json.loads", "without", "MB in the core", "MB beside it"],
+        "Building a vocabulary, and loading it from its file (ms; the best of some)",
+        [
+            "tokenizer",
+            "tokens",
+            "built, CPU",
+            "of which json.loads",
+            "without",
+            "loaded, wall",
+            "found in the cache, wall",
+            "MB",
+            "MB of each of two processes that load",
+            "that build",
+        ],
+        note=(
+            "Found in the cache: `from_tokenizers(path, cache=folder)`, which reads the tokenizer only to hash it. "
+            "MB of each of two processes: what having the vocabulary, and one mask along the whole trie, adds to the "
+            "proportional set size of a process, which counts a page that two share as half (Linux)."
+        ),
     )
     data = {}
     for name in names:
-        with loaded_tokenizer(name) as tokenizer:
+        with loaded_tokenizer(name) as tokenizer, tempfile.TemporaryDirectory() as folder:
             content = tokenizer.path.read_bytes()
             whole = min(_milliseconds(lambda: _build(tokenizer.path)) for _ in range(3))
             parsing = min(_milliseconds(partial(json.loads, content)) for _ in range(3))
             built = _build(tokenizer.path)
-            native, beside = sum(built.native.memory_bytes().values()), sum(built.memory_bytes().values())
+            file = Path(folder) / "vocabulary.bin"
+            built.save(file)
+            load = min(_milliseconds(partial(grammask.Vocabulary.load, file), time.perf_counter_ns) for _ in range(20))
+            cached = partial(grammask.Vocabulary.from_tokenizers, tokenizer.path, cache=Path(folder) / "cache")
+            cached()
+            found = min(_milliseconds(cached, time.perf_counter_ns) for _ in range(10))
+            loaded_bytes, built_bytes = _bytes_of_two("load", file), _bytes_of_two("from_tokenizers", tokenizer.path)
+            size = sum(built.memory_bytes().values())
         data[name] = {
             "tokens": built.size,
             "whole_ms": whole,
             "json_ms": parsing,
-            "native_bytes": native,
-            "python_bytes": beside,
+            "load_ms": load,
+            "cached_ms": found,
+            "bytes": size,
+            "process_bytes_loaded": loaded_bytes,
+            "process_bytes_built": built_bytes,
         }
         times = [f"{value:.0f}" for value in (whole, parsing, whole - parsing)]
-        table.rows.append([name, f"{built.size:,}", *times, f"{native / 1e6:.1f}", f"{beside / 1e6:.1f}"])
+        times += [figure(load), figure(found)]
+        sizes = ["–" if value is None else f"{value / 1e6:.1f}" for value in (size, loaded_bytes, built_bytes)]
+        table.rows.append([name, f"{built.size:,}", *times, *sizes])
     return table, data
+
+
+_CHILD = """
+import gc, sys
+from pathlib import Path
+import grammask
+def bytes_now():
+    gc.collect()
+    lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
+def mask(vocabulary):
+    grammask.compile(grammask.Regex(".*"), vocabulary).matcher().allowed_token_ids()
+def wait():
+    print("", flush=True)
+    sys.stdin.readline()
+mask(grammask.Vocabulary.from_tokens([b"a"], eos_token_ids=[]))
+wait()
+before = bytes_now()
+wait()
+options = {"eos_token_ids": [0]} if sys.argv[1] == "from_tokenizers" else {}
+vocabulary = getattr(grammask.Vocabulary, sys.argv[1])(sys.argv[2], **options)
+mask(vocabulary)
+wait()
+print(bytes_now() - before, flush=True)
+sys.stdin.readline()
+"""
+
+
+def _bytes_of_two(constructor: str, path: Path) -> int | None:
+    """What a vocabulary adds to the proportional set size of one of two processes that both have it."""
+    if not Path("/proc/self/smaps_rollup").exists():
+        return None
+    command = [sys.executable, "-c", _CHILD, constructor, str(path)]
+    children = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+
+    def step() -> list[str]:
+        answers = []
+        for child in children:
+            assert child.stdout is not None
+            answers.append(child.stdout.readline())
+        for child in children:
+            assert child.stdin is not None
+            child.stdin.write("\n")
+            child.stdin.flush()
+        return answers
+
+    for _ in range(3):
+        step()
+    added = [int(answer) for answer in step()]
+    for child in children:
+        child.wait()
+    return max(added)
 
 
 def _build(path: Path) -> grammask.Vocabulary:
@@ -104,11 +186,11 @@ def _build(path: Path) -> grammask.Vocabulary:
     return built
 
 
-def _milliseconds(call: Callable[[], object]) -> float:
+def _milliseconds(call: Callable[[], object], clock: Callable[[], int] = time.process_time_ns) -> float:
     gc.collect()
-    started = time.process_time_ns()
+    started = clock()
     call()
-    return (time.process_time_ns() - started) / 1e6
+    return (clock() - started) / 1e6
 
 
 def _positions(engine: GrammaskEngine, tokenizer: LoadedTokenizer, cases: Sequence[Case], count: int) -> list[Any]:

@@ -2,9 +2,9 @@
 
     python -m benchmarks.publish FOLDER
 
-FOLDER holds some of ``maskbench.json``, ``regex_grammar.json`` and ``micro.json``, as ``make bench`` writes them, and
-of ``sampling.json`` (``make bench-sampling``). In the page, what stands between ``<!-- begin NAME -->`` and
-``<!-- end NAME -->`` is replaced, so that no figure is typed by hand; sections without a file stay as they are.
+FOLDER holds some of ``maskbench.json``, ``regex_grammar.json``, ``micro.json`` and ``memory.json``, as ``make bench``
+writes them, and of ``sampling.json`` (``make bench-sampling``). In the page, what stands between ``<!-- begin NAME -->``
+and ``<!-- end NAME -->`` is replaced, so that no figure is typed by hand; sections without a file stay as they are.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import sampling
+from benchmarks import memory, sampling
 from benchmarks.machine import one_line
 from benchmarks.maskbench import report
 from benchmarks.tables import Table, times_faster
@@ -29,7 +29,7 @@ ENOUGH = 10
 COLOURS = {"grammask": "#00796b", "grammask-any": "#80cbc4", "llguidance": "#d84315", "xgrammar": "#5e35b1"}
 
 
-NAMES = ("maskbench", "regex_grammar", "micro", "sampling")
+NAMES = ("maskbench", "regex_grammar", "micro", "memory", "sampling")
 """Of the files."""
 
 
@@ -47,6 +47,10 @@ def sections(data: Mapping[str, dict[str, Any]]) -> dict[str, str]:
     if "micro" in data:
         found.update({name: _micro(data["micro"], name) for name in ("calls", "vocabulary", "batch", "sizes")})
         found["growth"] = f"{_micro(data['micro'], 'growth')}\n{growth}\n"
+    if "memory" in data:
+        plot = "![Memory of a process by the number of schemas compiled](images/benchmarks-memory.svg)"
+        table, caption = Table(**data["memory"]["table"]), one_line(data["memory"]["machine"])
+        found["memory"] = f"{table.markdown()}\n{caption}.\n\n{plot}\n"
     if "sampling" in data:
         found["sampling"] = _sampling(data["sampling"])
     return found
@@ -122,7 +126,7 @@ def filled(page: str, contents: Mapping[str, str]) -> str:
 
 def plot_distributions(data: Mapping[str, Any], path: Path) -> None:
     """Which share of compiles and of masks takes at most so long, and memory by cases done."""
-    figure, axes = _figure(3)
+    figure, axes = new_figure(3)
     for engine, summary in data["summary"].items():
         curve = summary["resident_megabytes"]
         axes[2].plot(curve["cases"], curve["megabytes"], label=engine, color=COLOURS.get(engine))
@@ -141,12 +145,12 @@ def plot_distributions(data: Mapping[str, Any], path: Path) -> None:
             axis.step(histogram["microseconds"], shares, where="post", label=engine, color=COLOURS.get(engine))
         axis.set(xscale="log", xlabel=f"{name}, µs of CPU time", ylabel="% that take no longer", ylim=(0, 101))
         axis.legend(frameon=False)
-    _save(figure, path)
+    save_figure(figure, path)
 
 
 def plot_growth(data: Mapping[str, Any], path: Path) -> None:
     """The mean mask by size of the vocabulary, and times by size of the constraint."""
-    figure, axes = _figure(3)
+    figure, axes = new_figure(3)
     by_tokens = sorted(
         (row for name, row in data["sizes"].items() if name not in NOT_ROWS), key=lambda row: row["tokens"]
     )
@@ -163,10 +167,11 @@ def plot_growth(data: Mapping[str, Any], path: Path) -> None:
     axes[2].set(ylim=(0, None))
     for axis in axes:
         axis.legend(frameon=False)
-    _save(figure, path)
+    save_figure(figure, path)
 
 
-def _figure(panels: int) -> tuple[Any, Any]:
+def new_figure(panels: int) -> tuple[Any, Any]:
+    """A row of empty plots."""
     import matplotlib as mpl
 
     mpl.use("svg")
@@ -180,7 +185,8 @@ def _figure(panels: int) -> tuple[Any, Any]:
     return figure, axes
 
 
-def _save(figure: Any, path: Path) -> None:
+def save_figure(figure: Any, path: Path) -> None:
+    """As SVG, the same bytes for the same curves."""
     for axis in figure.axes:
         axis.minorticks_off()
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -203,6 +209,8 @@ def main(arguments: Sequence[str]) -> int:
         plot_distributions(data["maskbench"], PAGE.parent / "images" / "benchmarks-distributions.svg")
     if "micro" in data:
         plot_growth(data["micro"], PAGE.parent / "images" / "benchmarks-growth.svg")
+    if "memory" in data:
+        memory.plot(data["memory"]["curves"], PAGE.parent / "images" / "benchmarks-memory.svg")
     return 0
 
 
