@@ -3,7 +3,7 @@
     python -m benchmarks.publish FOLDER
 
 FOLDER holds some of ``maskbench.json``, ``regex_grammar.json``, ``micro.json`` and ``memory.json``, as ``make bench``
-writes them, and of ``sampling.json`` (``make bench-sampling``). In the page, what stands between ``<!-- begin NAME -->``
+writes them, and ``sampling.json`` (``make bench-sampling``). In the page, what stands between ``<!-- begin NAME -->``
 and ``<!-- end NAME -->`` is replaced, so that no figure is typed by hand; sections without a file stay as they are.
 """
 
