@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from grammask.decoding.arguments import check_prompt
 from grammask.decoding.healing import heal_prompt
 from grammask.decoding.loop import Decoding
 from grammask.decoding.output import Output, resolve_output
@@ -38,6 +39,7 @@ def stream(
     **options: Any,
 ) -> TextStream[Any]:
     """See ``LanguageModel.stream``; ``options`` are those of an output in one pass."""
+    check_prompt(model, prompt)
     sampling = options.get("sampling")
     if n is None and sampling is not None and sampling.n > 1:
         n, options = sampling.n, {**options, "sampling": sampling.replace(n=1)}

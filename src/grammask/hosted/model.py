@@ -109,6 +109,9 @@ class HostedModel(LanguageModel):
     async def agenerate(self, prompt: Prompt, constraint: Any = None, **options: Any) -> Result[Any]:
         import asyncio
 
+        from grammask.decoding.arguments import check_options
+
+        check_options("agenerate", options)
         return await asyncio.to_thread(self.generate, prompt, constraint, **options)
 
     def _stream_one(

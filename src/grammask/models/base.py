@@ -130,6 +130,10 @@ class LanguageModel(ABC):
         """Whether prompts may be lists of messages."""
         return True
 
+    def knows_role(self, role: str) -> bool:
+        """Whether messages may have this role, beside those that every chat has (system, user, assistant, tool ...)."""
+        return False
+
     @abstractmethod
     def _stream_one(
         self,
@@ -181,30 +185,40 @@ class LanguageModel(ABC):
             ModelError: the prompt cannot be encoded or does not fit.
             SamplingError: no token can be drawn, because logits are NaN for example.
             InvalidValue: the output is valid under the constraint, but the type's own validators refuse it.
+            TypeError: an option that does not exist, or a prompt that is neither text nor messages.
         """
         from grammask.decoding import generate
+        from grammask.decoding.arguments import check_options
 
+        check_options("generate", options)
         return generate(self, prompt, constraint, **options)
 
     def stream(self, prompt: Prompt, constraint: Any = None, **options: Unpack[GenerateOptions]) -> TextStream[Any]:
         """Like ``generate``, but an iterator over pieces of text; ``.partial`` is the value so far, ``.result`` the
         Result afterwards, ``.cancel()`` ends it at any time."""
         from grammask.decoding import stream
+        from grammask.decoding.arguments import check_options
 
+        check_options("stream", options)
         return stream(self, prompt, constraint, **options)
 
     async def agenerate(
         self, prompt: Prompt, constraint: Any = None, **options: Unpack[GenerateOptions]
     ) -> Result[Any]:
         """``generate`` in a thread of its own. Cancelling the task cancels the output before the next forward pass."""
+        from grammask.decoding.arguments import check_options
+
+        check_options("agenerate", options)
         return await self.astream(prompt, constraint, **options).result()
 
     def astream(
         self, prompt: Prompt, constraint: Any = None, **options: Unpack[GenerateOptions]
     ) -> AsyncTextStream[Any]:
         """``stream`` for asyncio: ``async for piece in model.astream(...)``."""
+        from grammask.decoding.arguments import check_options
         from grammask.decoding.streams import AsyncTextStream
 
+        check_options("astream", options)
         return AsyncTextStream(lambda: self.stream(prompt, constraint, **options))
 
     def generate_many(
@@ -237,8 +251,11 @@ class LanguageModel(ABC):
             ConstraintError: the constraint cannot be enforced.
             ValueError: the file holds results of other prompts or settings.
         """
+        from grammask.decoding.arguments import check_options, check_prompts
         from grammask.decoding.many import generate_many
 
+        check_options("generate_many", options, more=("output", "batch_size", "progress"))
+        check_prompts(prompts)
         return generate_many(
             self, prompts, constraint, output=output, batch_size=batch_size, progress=progress, options=dict(options)
         )

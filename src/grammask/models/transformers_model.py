@@ -106,6 +106,11 @@ class TransformersModel(Model):
             ids = [start]
         return [int(token) for token in ids]
 
+    def knows_role(self, role: str) -> bool:
+        """Whether the chat template names this role."""
+        template = self._tokenizer.chat_template
+        return any(f"{quote}{role}{quote}" in str(template) for quote in "'\"")
+
     def render(self, messages: Sequence[Any]) -> str:
         """The text of chat messages under the model's chat template, ready for the assistant's turn.
 

@@ -10,6 +10,7 @@ from grammask.constraints.algebra import Exactly, Text, intersection, sequence
 from grammask.constraints.base import Constraint
 from grammask.constraints.choice import Choice
 from grammask.constraints.where import containing
+from grammask.decoding.arguments import check_options
 from grammask.engine.errors import ConstraintSyntaxError
 from grammask.validation.wanted import Wanted
 
@@ -82,6 +83,7 @@ def gen(
     Raises:
         UnsupportedConstraint: ``where`` together with a constraint that is not regular.
     """
+    check_options("gen", options, more=("where", "tokens", "many"))
     found = Wanted.of(wanted)
     if where is not None:
         known = found.constraint
@@ -100,6 +102,7 @@ def select(name: str | None, choices: Iterable[Any], *, many: bool = False, **op
         choices: as for ``Choice``; the captured value is the one given.
         many, options: as for ``gen``.
     """
+    check_options("select", options, more=("many",))
     choice = Choice(choices)
     return Gen(name, Wanted(choice, choice.value_of), options, (), many, "choice")
 

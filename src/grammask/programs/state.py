@@ -19,6 +19,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from grammask.decoding.arguments import check_options
 from grammask.programs.captures import split
 from grammask.programs.document import Document
 from grammask.programs.parts import Gen, Together
@@ -45,6 +46,7 @@ class State:
     def __init__(
         self, model: LanguageModel, *, sampling: Sampling | None = None, seed: int | None = None, **options: Any
     ) -> None:
+        check_options("State", options)
         chosen = {"sampling": sampling, "seed": seed, **options}
         self._start(writer_for(model), {name: value for name, value in chosen.items() if value is not None})
 
