@@ -127,6 +127,7 @@ class JsonProblems:
             escapes="all",
             numbers="any",
             format_assertion=self._constraint.format_assertion,
+            formats=self._constraint.formats,
             registry=known or None,
         )
 

@@ -147,6 +147,7 @@ class _Output:
             property_order=constraint.property_order,
             whitespace=constraint.whitespace,
             format_assertion=constraint.format_assertion,
+            formats=constraint.formats,
             registry=constraint.registry,
             escapes=constraint.escapes,
             numbers=constraint.numbers,

@@ -51,6 +51,8 @@ class JsonSchema(Constraint):
             ``json.dumps(indent=...)``, for values nested at most 16 levels deep.
         format_assertion: whether known formats are enforced; "all" adds those that schemas in use name loosely
             (``byte``). Unknown formats are annotations.
+        formats: formats of one's own: name -> an ECMA-262 pattern that the whole string matches. They are enforced like
+            those that are known, before which they go, and without ``format_assertion`` they are annotations as well.
         registry: URI -> schema, for references to other documents. Nothing is fetched from the network.
         escapes: which spellings of characters inside strings are allowed: "values" (every legal one in free strings,
             the shortest in keys and constants), "short" (the shortest everywhere), "all" (every legal one, also in
@@ -66,6 +68,7 @@ class JsonSchema(Constraint):
         property_order: PropertyOrder = "schema",
         whitespace: Whitespace | int = "flexible",
         format_assertion: FormatAssertion = True,
+        formats: Mapping[str, str] | None = None,
         registry: Mapping[str, Any] | None = None,
         escapes: Escapes = "values",
         numbers: NumberSpelling = "bounded",
@@ -77,10 +80,14 @@ class JsonSchema(Constraint):
             raise ValueError(f"escapes is one of {', '.join(_SPELLINGS)}, not {escapes!r}")
         if numbers not in ("bounded", "any"):
             raise ValueError(f'numbers is "bounded" or "any", not {numbers!r}')
+        for name, pattern in (formats or {}).items():
+            if not isinstance(pattern, str):
+                raise TypeError(f"formats[{name!r}] is the text of a pattern, not {type(pattern).__name__}")
         self.schema = parse_schema(schema) if isinstance(schema, str) else schema
         self.property_order: PropertyOrder = property_order
         self.whitespace: Whitespace | int = whitespace
         self.format_assertion = format_assertion
+        self.formats = dict(formats or {})
         self.registry = registry
         self.escapes: Escapes = escapes
         self.numbers: NumberSpelling = numbers
@@ -114,6 +121,7 @@ class JsonSchema(Constraint):
             Documents(self.schema, self.registry, track_scope),
             formulas,
             format_assertion=self.format_assertion,
+            own_formats=self.formats,
             any_array=array_algebra.any,
             names=lambda formula: expander.shape(formula, STRING).strings,
             by_text=by_text,

@@ -124,7 +124,7 @@ def explain(
         resource = documents.nested(here, resource, pointer)
         children: list[tuple[Any, Resource, str]] = []
         for keyword, value in here.items():
-            entries.append(_entry(here, keyword, resource.dialect, pointer, constraint.format_assertion))
+            entries.append(_entry(here, keyword, resource.dialect, pointer, constraint))
             if keyword in dialects.SCHEMA_MAPS and isinstance(value, dict):
                 base = f"{pointer}/{keyword}"
                 children += [(sub, resource, f"{base}/{escape(name)}") for name, sub in value.items()]
@@ -137,9 +137,7 @@ def explain(
     return entries if problem is None else _with_problem(entries, problem)
 
 
-def _entry(
-    schema: dict[str, Any], keyword: str, dialect: Dialect, pointer: str, format_assertion: formats.FormatAssertion
-) -> Entry:
+def _entry(schema: dict[str, Any], keyword: str, dialect: Dialect, pointer: str, constraint: JsonSchema) -> Entry:
     if dialect.reference_alone and "$ref" in schema and keyword != "$ref":
         return Entry(pointer, keyword, "annotation", f"{dialect.name} ignores what stands beside $ref")
     if keyword in ("$defs", "definitions"):
@@ -151,9 +149,11 @@ def _entry(
         return Entry(pointer, keyword, "annotation", f"no keyword of {dialect.name}" if known else _unknown(keyword))
     if keyword == "format":
         name = schema[keyword]
-        if not format_assertion:
+        if not constraint.format_assertion:
             return Entry(pointer, keyword, "annotation", "formats are not asserted (format_assertion=False)")
-        if formats.is_known(name, format_assertion):
+        if isinstance(name, str) and name in constraint.formats:
+            return Entry(pointer, keyword, "enforced", f"the pattern given for {name}")
+        if formats.is_known(name, constraint.format_assertion):
             return Entry(pointer, keyword, "enforced", f"the regular language of {name}")
         if isinstance(name, str) and name in formats.INTEGER_RANGES:
             return Entry(pointer, keyword, "enforced", f"whole numbers in the range of {name}")

@@ -6,7 +6,7 @@ Malformed keywords are errors: a schema that cannot be read is never quietly wea
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -48,6 +48,7 @@ class Reader:
         formulas: Formulas,
         *,
         format_assertion: formats.FormatAssertion,
+        own_formats: Mapping[str, str],
         any_array: ArrayCell,
         names: Callable[[Formula], Strings],
         by_text: bool,
@@ -58,6 +59,7 @@ class Reader:
         self.documents = documents
         self.formulas = formulas
         self._format_assertion = format_assertion
+        self._own_formats = own_formats
         self._any_array = any_array
         self._nodes: dict[tuple[int, Resource, Scope], Formula] = {}
         self.pattern_pointers: dict[str, str] = {}
@@ -247,8 +249,15 @@ class Reader:
             self.pattern_pointers.setdefault(source, node.at("pattern"))
             constants = _listed(source)
             parts.append(strings.Pattern(source) if constants is None else strings.Only(constants))
-        if "format" in active and formats.is_known(active["format"], self._format_assertion):
-            parts.append(strings.Format(active["format"]))
+        if "format" in active and self._format_assertion:
+            name = active["format"]
+            own = self._own_formats.get(name) if isinstance(name, str) else None
+            if own is not None:
+                source = f"^(?:{own})$"
+                self.pattern_pointers.setdefault(source, node.at("format"))
+                parts.append(strings.Pattern(source))
+            elif formats.is_known(name, self._format_assertion):
+                parts.append(strings.Format(name))
         return strings.meet(parts) if parts else strings.ANY
 
     def numbers(self, node: Node) -> NumberCell | None:
