@@ -209,7 +209,7 @@ class Compiled:
     """Immutable, shareable between threads."""
 
     work_seconds: float
-    """Wall time for one mask or one token; beyond it matchers raise ``ConstraintTooLargeError`` and stay where they were."""
+    """Wall time for one mask or one token; beyond it matchers raise ``ConstraintTooLargeError``."""
 
     @property
     def vocabulary(self) -> Vocabulary: ...
