@@ -28,6 +28,12 @@ CASES = [
         "שלוםc",
         "not valid at byte 8 (line 1, column 5): found 'c', expected 'a', 'b' or the end of the text",
     ),
+    (["--json", "--whitespace", "2"], '{\n  "a": [\n    1\n  ]\n}', "valid"),
+    (
+        ["--schema", '{"type": "object"}', "--whitespace", "2"],
+        '{"a": 1}',
+        "not valid at byte 1 (line 1, column 2): found '\"a\": 1}', expected '}' or newline",
+    ),
     (["--choice", "positive", "--choice", "negative"], "negative", "valid"),
     (
         ["--choice", "positive", "--choice", "negative"],

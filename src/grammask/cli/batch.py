@@ -14,6 +14,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from grammask.cli.console import UsageError, complain, diagnostics, errors_as_exit_codes, note
 from grammask.cli.constraints import (
+    FLEXIBLE,
     ChoiceOption,
     ConstraintOptions,
     GrammarOption,
@@ -23,7 +24,6 @@ from grammask.cli.constraints import (
     RegexOption,
     SchemaOption,
     TypeOption,
-    Whitespace,
     WhitespaceOption,
     load_schema,
 )
@@ -95,7 +95,7 @@ def batch(
     grammar: GrammarOption = None,
     any_json: JsonOption = False,
     property_order: PropertyOrderOption = PropertyOrder.SCHEMA,
-    whitespace: WhitespaceOption = Whitespace.FLEXIBLE,
+    whitespace: WhitespaceOption = FLEXIBLE,
     column: Annotated[str, typer.Option("--column", help="The member of a record that holds its text.")] = "text",
     id_column: Annotated[
         str | None, typer.Option("--id", metavar="COLUMN", help="A member to copy into the outcome.")

@@ -10,6 +10,7 @@ import typer
 
 from grammask.cli.console import errors_as_exit_codes
 from grammask.cli.constraints import (
+    FLEXIBLE,
     ChoiceOption,
     ConstraintOptions,
     GrammarOption,
@@ -19,7 +20,6 @@ from grammask.cli.constraints import (
     RegexOption,
     SchemaOption,
     TypeOption,
-    Whitespace,
     WhitespaceOption,
 )
 from grammask.cli.exit_codes import ExitCode
@@ -138,7 +138,7 @@ def check(
     grammar: GrammarOption = None,
     any_json: JsonOption = False,
     property_order: PropertyOrderOption = PropertyOrder.SCHEMA,
-    whitespace: WhitespaceOption = Whitespace.FLEXIBLE,
+    whitespace: WhitespaceOption = FLEXIBLE,
     input_path: Annotated[
         str | None,
         typer.Option(

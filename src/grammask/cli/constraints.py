@@ -10,12 +10,13 @@ import warnings
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 
 import typer
 
 from grammask.cli.console import UsageError, note
 from grammask.cli.inputs import read_json, read_text
+from grammask.constraints.json_schema.whitespace import Whitespace as WhitespaceName
 
 if TYPE_CHECKING:
     from grammask.constraints.base import Constraint
@@ -65,12 +66,28 @@ class PropertyOrder(str, Enum):
     ANY = "any"
 
 
-class Whitespace(str, Enum):
-    """Where blanks may stand in JSON."""
+@dataclass(frozen=True)
+class Whitespace:
+    """Where blanks may stand in JSON: a name, or a number for the layout of ``json.dumps(indent=...)``."""
 
-    FLEXIBLE = "flexible"
-    COMPACT = "compact"
-    PYTHON = "python"
+    value: WhitespaceName | int = "flexible"
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+    @classmethod
+    def parse(cls, text: str | Whitespace) -> Whitespace:
+        """From the command line."""
+        if isinstance(text, Whitespace):
+            return text
+        if text in get_args(WhitespaceName):
+            return cls(cast("WhitespaceName", text))
+        if text.isascii() and text.isdigit():
+            return cls(int(text))
+        raise typer.BadParameter(f"{text!r} is none of flexible, compact, python, or a number of blanks to indent by")
+
+
+FLEXIBLE = Whitespace()
 
 
 PropertyOrderOption = Annotated[
@@ -85,7 +102,10 @@ WhitespaceOption = Annotated[
     Whitespace,
     typer.Option(
         "--whitespace",
-        help="For JSON: blanks wherever they are allowed, nowhere, or one after each comma and colon.",
+        parser=Whitespace.parse,
+        metavar="[flexible|compact|python|N]",
+        help="For JSON: blanks wherever they are allowed, nowhere, one after each comma and colon, or lines indented "
+        "by N.",
         rich_help_panel=PANEL,
     ),
 ]
@@ -102,7 +122,7 @@ class ConstraintOptions:
     grammar: Path | None = None
     json: bool = False
     property_order: PropertyOrder = PropertyOrder.SCHEMA
-    whitespace: Whitespace = Whitespace.FLEXIBLE
+    whitespace: Whitespace = FLEXIBLE
 
     def resolve(self) -> Any:
         """The Constraint, a TypedOutput for ``--type``, or None if no option was given.

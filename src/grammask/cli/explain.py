@@ -12,12 +12,12 @@ import typer
 from grammask.cli.check import byte_matcher
 from grammask.cli.console import UsageError, errors_as_exit_codes, note
 from grammask.cli.constraints import (
+    FLEXIBLE,
     ConstraintOptions,
     PropertyOrder,
     PropertyOrderOption,
     SchemaOption,
     TypeOption,
-    Whitespace,
     WhitespaceOption,
 )
 from grammask.cli.places import quote
@@ -44,7 +44,7 @@ def explain(
     schema: SchemaOption = None,
     type_name: TypeOption = None,
     property_order: PropertyOrderOption = PropertyOrder.SCHEMA,
-    whitespace: WhitespaceOption = Whitespace.FLEXIBLE,
+    whitespace: WhitespaceOption = FLEXIBLE,
     as_json: Annotated[bool, typer.Option("--json-output", help="The report as a JSON list.")] = False,
 ) -> None:
     """Report which keywords of a schema are enforced, how, and which are annotations."""

@@ -14,6 +14,7 @@ import typer
 
 from grammask.cli.console import UsageError, complain, errors_as_exit_codes, note
 from grammask.cli.constraints import (
+    FLEXIBLE,
     ChoiceOption,
     ConstraintOptions,
     GrammarOption,
@@ -23,7 +24,6 @@ from grammask.cli.constraints import (
     RegexOption,
     SchemaOption,
     TypeOption,
-    Whitespace,
     WhitespaceOption,
 )
 from grammask.cli.exit_codes import ExitCode
@@ -84,7 +84,7 @@ def generate(
     grammar: GrammarOption = None,
     any_json: JsonOption = False,
     property_order: PropertyOrderOption = PropertyOrder.SCHEMA,
-    whitespace: WhitespaceOption = Whitespace.FLEXIBLE,
+    whitespace: WhitespaceOption = FLEXIBLE,
     input_path: Annotated[
         str | None, typer.Option("--input", "-i", metavar="FILE", help="Text to work on; - is standard input.")
     ] = None,

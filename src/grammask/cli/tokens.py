@@ -10,6 +10,7 @@ import typer
 from grammask.cli.check import expected_next
 from grammask.cli.console import UsageError, complain, errors_as_exit_codes, note
 from grammask.cli.constraints import (
+    FLEXIBLE,
     ChoiceOption,
     ConstraintOptions,
     GrammarOption,
@@ -19,7 +20,6 @@ from grammask.cli.constraints import (
     RegexOption,
     SchemaOption,
     TypeOption,
-    Whitespace,
     WhitespaceOption,
 )
 from grammask.cli.exit_codes import ExitCode
@@ -53,7 +53,7 @@ def tokens(
     grammar: GrammarOption = None,
     any_json: JsonOption = False,
     property_order: PropertyOrderOption = PropertyOrder.SCHEMA,
-    whitespace: WhitespaceOption = Whitespace.FLEXIBLE,
+    whitespace: WhitespaceOption = FLEXIBLE,
     prefix: Annotated[str, typer.Option("--prefix", "-p", metavar="TEXT", help="The text so far.")] = "",
     tokenizer: Annotated[
         str | None, typer.Option("--tokenizer", metavar="FILE", help="A tokenizer.json or .gguf file.")
