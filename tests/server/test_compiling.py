@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import grammask
+from grammask import _core
 from grammask.server.compiling import CompileCache
 from grammask.server.errors import ApiError
 from grammask.server.metrics import Metrics
@@ -195,6 +196,21 @@ def test_slow_masks_end_an_output_and_refuse_its_constraint(monkeypatch: pytest.
         assert server.service.scheduler.live_sequences == 0
     with served(random_model(), mask_seconds=1) as server:
         assert server.chat(guided_regex="[a-z]{5}").status_code == 200
+
+
+def test_a_mask_that_is_given_up_ends_its_output_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fill(matchers: list[Any], out: Any, threads: int) -> None:
+        if any(matcher.next_bytes() == b"Zz" for matcher in matchers):
+            raise _core.ConstraintTooLargeError("one mask took too long")
+        _core.fill_masks(matchers, out, threads)
+
+    monkeypatch.setattr("grammask.server.scheduler.scheduler.fill_masks", fill)
+    with served(random_model()) as server, ThreadPoolExecutor(4) as clients:
+        answers = [clients.submit(server.chat, guided_regex=regex) for regex in ("[a-y]{30}", "[Zz]{5}", "[a-y]{31}")]
+        first, refused, last = (answer.result() for answer in answers)
+        assert (first.status_code, refused.status_code, last.status_code) == (200, 400, 200)
+        assert refused.json()["error"]["code"] == "constraint_too_large"
+        assert server.service.scheduler.live_sequences == 0
 
 
 def test_hostile_constraints_do_not_stop_the_others() -> None:

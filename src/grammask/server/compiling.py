@@ -12,7 +12,7 @@ import asyncio
 import time
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from grammask.engine.compile import CompiledConstraint, Limits, compile
 from grammask.engine.errors import ConstraintError, ConstraintTooLarge
@@ -112,7 +112,11 @@ class CompileCache:
         return await asyncio.shield(task)
 
     async def _compile(self, wanted: Wanted) -> _Entry:
-        quick = Limits(min(QUICK_EXPRESSIONS, self._limits.expressions), min(QUICK_SECONDS, self._limits.seconds))
+        quick = replace(
+            self._limits,
+            expressions=min(QUICK_EXPRESSIONS, self._limits.expressions),
+            seconds=min(QUICK_SECONDS, self._limits.seconds),
+        )
         try:
             entry = await self._run("quick", wanted, quick)
             if entry is None:

@@ -143,7 +143,12 @@ class Service:
         settings = self.settings
         self.cache = CompileCache(
             self.vocabulary,
-            Limits(expressions=settings.compile_expressions, seconds=settings.compile_seconds),
+            Limits(
+                expressions=settings.compile_expressions,
+                seconds=settings.compile_seconds,
+                # A mask of several outputs at once that takes too long is tried again for each of them.
+                mask_seconds=settings.mask_seconds / 2,
+            ),
             max_entries=settings.compile_cache_entries,
             max_bytes=settings.max_schema_bytes,
             metrics=self.metrics,

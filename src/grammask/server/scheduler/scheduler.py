@@ -9,6 +9,7 @@ stalls the others nor depends on them. The n outputs of a request read their pro
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -18,7 +19,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from grammask._core import fill_masks
+from grammask._core import ConstraintTooLargeError, fill_masks
 from grammask.decoding.forced import CertainText
 from grammask.engine.vocabulary import Vocabulary
 from grammask.models.batch import SequenceBatch
@@ -271,14 +272,24 @@ class Scheduler:
             start = time.perf_counter()
             before = time.thread_time()
             if self._slow_masks:
-                for row, sequence in enumerate(sequences):
-                    begun = time.thread_time()
-                    fill_masks([sequence.matcher], masks[row : row + 1], 1)
-                    sequence.mask_seconds += time.thread_time() - begun
+                self._fill_each(sequences, masks)
             else:
-                fill_masks([sequence.matcher for sequence in sequences], masks, 1)
+                try:
+                    fill_masks([sequence.matcher for sequence in sequences], masks, 1)
+                except ConstraintTooLargeError:  # of one of them
+                    self._fill_each(sequences, masks)
             self._slow_masks = time.thread_time() - before > SLOW_MASKS
             self._metrics.step_seconds.labels("mask").observe(time.perf_counter() - start)
+
+    def _fill_each(self, sequences: Sequence[OutputSequence], masks: NDArray[np.int32]) -> None:
+        """One after the other, each on its own account."""
+        for row, sequence in enumerate(sequences):
+            begun = time.thread_time()
+            try:
+                fill_masks([sequence.matcher], masks[row : row + 1], 1)
+                sequence.mask_seconds += time.thread_time() - begun
+            except ConstraintTooLargeError:
+                sequence.mask_seconds = math.inf
 
     def _prepare(self, sequence: OutputSequence) -> None:
         self._advance(sequence, sequence.prepare)
@@ -287,6 +298,9 @@ class Scheduler:
     def _advance(self, sequence: OutputSequence, move: Callable[[], None]) -> None:
         try:
             move()
+        except ConstraintTooLargeError:
+            self._fail(sequence, ConstraintTooSlow(self._mask_seconds))
+            self._remove(sequence)
         except Exception as error:  # one output's trouble is its own
             self._fail(sequence, error)
             self._remove(sequence)
