@@ -19,7 +19,7 @@ namespace grammask {
 // stored up front: states are numbered when they are reached. A state with one word left is known by the rest of that
 // word, so that equal endings are equal states.
 //
-// Tests: core/tests/words_test.cpp, tests/algebra/test_literals.py.
+// Tests: core/tests/words_test.cpp, tests/algebra/test_choice.py.
 class WordMachine final : public Machine {
  public:
   // Words from low to high - 1 begin with the same `depth` bytes; a word of just that length is the first.
