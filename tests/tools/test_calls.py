@@ -106,7 +106,10 @@ def test_a_closing_token_that_ends_the_text_needs_no_place_of_its_own() -> None:
 FAULTS = [
     ('<tool_call>\n{"name": "get_time", "arguments": {"zone": "CET"}¦', "'}'"),
     ('<tool_call>\n{"name": "get_time", "arguments": {"zone": "¦EST"}}\n</tool_call>', "next could be C U"),
-    ('<tool_call>\n{"name": "get_time", "arguments": {¦}}\n</tool_call>', "schema of get_time"),
+    (
+        '<tool_call>\n{"name": "get_time", "arguments": {¦}}\n</tool_call>',
+        "the schema of get_time, where zone is missing",
+    ),
     ('<tool_call>\n{"name": "get_time", "arguments": {"zone": ¦}}', "JSON (Expecting value)"),
     ('<tool_call>\n{"name": "get_time", "arguments": ¦{"zone": "CET", "zone": "CET"}}', '"zone" stands twice'),
     ('<tool_call>\n{"name": "get_time", "arguments": ¦["zone"]}', "'{'"),

@@ -79,6 +79,18 @@ class Validator:
         self._schema = JsonSchema(schema, **lenient)
         self._compiled: Compiled | None = None
 
+    def missing(self, text: str) -> list[str]:
+        """The required arguments that are not there, as far as the schema's own ``required`` says so."""
+        schema = self._schema.schema
+        required = schema.get("required") if isinstance(schema, Mapping) else None
+        try:
+            given = json.loads(text)
+        except ValueError:
+            return []
+        if not isinstance(given, dict) or not isinstance(required, list):
+            return []
+        return [name for name in required if name not in given]
+
     def fault(self, text: str) -> tuple[int, str] | None:
         """Position in the text and the characters that could stand there; None if the arguments are in order."""
         if self._compiled is None:
@@ -234,6 +246,9 @@ class FormatReader:
         if fault is not None:
             offset, following = fault
             expected = f"arguments that satisfy the schema of {call.name}"
+            missing = self._validators[call.name].missing(call.arguments)
+            if missing:
+                expected += f", where {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
             if not call.values:
                 raise self._source.fault(call.place + offset, f"{expected} (next could be {following})")
             place = next((place for ends, place in call.values if offset < ends), call.place)
