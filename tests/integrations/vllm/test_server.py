@@ -12,15 +12,23 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import openai
 import pytest
 
+import grammask
 from support.engine_cases import CASES, PERSON, WEATHER, Case
 
 KEY = "sk-test"
+
+
+@dataclass
+class Person:
+    name: str
+    age: int
 
 
 @pytest.fixture(scope="module")
@@ -169,3 +177,14 @@ class TestFrameworks:
             model_settings={"temperature": 0, "max_tokens": 80},
         )
         assert isinstance(agent.run_sync(CASES[0].prompt).output, Person)
+
+
+def test_through_the_hosted_client(client: openai.OpenAI) -> None:
+    """A typed value by the server's own structured outputs: the first answer is right."""
+    model = grammask.openai_compatible(str(client.base_url), "smollm2", api_key=KEY)
+    message = "Extract the name and the age: Ada Lovelace is 36 years old and lives in London."
+    result: Any = model.generate([{"role": "user", "content": message}], Person, max_tokens=80)
+    assert isinstance(result.value, Person)
+    assert isinstance(result.value.age, int)
+    assert result.format.kind == "json_schema"
+    assert len(result.history) == 1, result.history
