@@ -252,6 +252,13 @@ class TestAutomaton:
         assert told["expected"] == "a string (/name)"
         assert told["schema_pointers"] == ["/properties/name"]
 
+    def test_the_rules_of_a_grammar(self) -> None:
+        gbnf = 'root ::= expr\nexpr ::= term ("+" term)*\nterm ::= number | "(" expr ")"\nnumber ::= [0-9]+'
+        told = automaton.automaton({"constraint": {"kind": "gbnf", "text": gbnf}, "text": "1+(2"})
+        assert told["rules"][0]["names"] == ["root", "expr", "term", "expr", "term", "number"]
+        assert told["rules"][0]["lines"] == [1, 2, 3, 2, 3, 4]
+        assert told["expected"].endswith("(rule number, in term)")
+
     def test_the_stack_grows_and_shrinks(self) -> None:
         gbnf = 'root ::= "(" root ")" | "x"'
         told = automaton.automaton({"constraint": {"kind": "gbnf", "text": gbnf}, "text": "((x))"})

@@ -33,6 +33,8 @@ _SHOWN = 240
 def automaton(request: Any) -> dict[str, Any]:
     """The constraint after a text: frames, place, next bytes, the local graph, and the depth along the text.
 
+    The place is a JSON pointer, or the path of rules of a grammar.
+
     Args:
         request: ``constraint``, ``text``, ``depth`` (steps from the cursor, 1 to 6) and ``blanks`` (whether white space
             is followed where something else may come).
@@ -68,6 +70,14 @@ def automaton(request: Any) -> dict[str, Any]:
         "schema_pointers": []
         if place is None
         else [pointer or "(root)" for pointer, _ in schemas_at(spec.schema(), place.path)],
+        "rules": [
+            {
+                "words": str(path),
+                "names": [rule.name for rule in path.rules],
+                "lines": [rule.line for rule in path.rules],
+            }
+            for path in reasons.rules
+        ],
         "heights": heights(start, accepted),
         "graph": graph(matcher, depth, follow_blanks=bool(request.get("blanks", False))),
     }

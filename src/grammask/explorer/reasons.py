@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from grammask.cli.check import expected_next
@@ -16,6 +17,7 @@ from grammask.explorer.json_place import JsonPlace, place_in, schemas_at
 
 if TYPE_CHECKING:
     from grammask._core import Matcher
+    from grammask.constraints.grammar.open_rules import RulePath
     from grammask.engine.vocabulary import Vocabulary
     from grammask.explorer.constraints import ConstraintSpec
 
@@ -56,9 +58,21 @@ class Reasons:
         self.place: JsonPlace | None = place_in(text.decode("utf-8", "ignore")) if spec.is_json else None
         """Where in the JSON text the position is; None for other texts."""
 
+    @cached_property
+    def rules(self) -> list[RulePath]:
+        """Where in a grammar's rules the position is; empty for other constraints, and where it is too hard to tell."""
+        import grammask
+
+        constraint = self._spec.build() if self._spec.kind in ("gbnf", "lark") else None
+        try:
+            return constraint.open_rules(self._text) if isinstance(constraint, grammask.Grammar) else []
+        except grammask.ConstraintTooLarge:
+            return []
+
     def expected(self) -> str:
         """What is expected at the position."""
-        return self._expected(self._matcher, self._text)
+        words = self._expected(self._matcher, self._text)
+        return f"{words} ({self.rules[0]})" if self.rules else words
 
     def why_not(self, token_id: int) -> str:
         """Why a token that the mask excludes is out."""

@@ -14,7 +14,7 @@ from grammask.constraints.grammar.lark import parse_lark
 from grammask.constraints.grammar.lowering import lower_grammar
 from grammask.constraints.grammar.model import Diagnostic, GrammarWarning, ParsedGrammar
 from grammask.constraints.grammar.nodes import Node, NodeId, Pattern, RuleRef
-from grammask.constraints.grammar.recursion import Solved, solve
+from grammask.constraints.grammar.recursion import solve
 from grammask.constraints.grammar.tokens import SpecialTokens
 from grammask.constraints.regex.parser import parse as parse_pattern
 from grammask.constraints.special_token import vocabulary_of
@@ -22,6 +22,7 @@ from grammask.engine.errors import ConstraintError
 
 if TYPE_CHECKING:
     from grammask._core import Builder, Expr
+    from grammask.constraints.grammar.open_rules import OpenRules, RulePath
 
 
 class Grammar(Constraint):
@@ -41,7 +42,8 @@ class Grammar(Constraint):
         self._diagnostics = diagnose(parsed, graph, productive)
         check_other_tokens(parsed, [parsed.start, *(parsed.rules[name].body for name in graph)])
         _check_patterns(parsed)
-        self._solved = _solve(parsed, productive)
+        self._bodies = _without_dead_alternatives(parsed, productive)
+        self._solved = solve(parsed.arena, self._bodies)
         suspicious = [str(found) for found in self._diagnostics if found.level == "warning"]
         if suspicious:
             warnings.warn("\n".join(suspicious), GrammarWarning, stacklevel=3)
@@ -95,6 +97,25 @@ class Grammar(Constraint):
         """Rules that are never used or can never finish, and notations that have no effect here."""
         return list(self._diagnostics)
 
+    def open_rules(self, text: str | bytes) -> list[RulePath]:
+        """Where in the grammar the end of a text lies, told by the rules as they are written.
+
+        Returns:
+            One path of rules for each way to go on; empty if no output begins with the text, or if nothing but the end
+            can follow. Special tokens cannot be part of the text.
+
+        Raises:
+            ConstraintTooLarge: the text is too long or too ambiguous for this.
+        """
+        reader = self.rule_reader()
+        return reader.paths() if reader.feed(text.encode() if isinstance(text, str) else text) else []
+
+    def rule_reader(self) -> OpenRules:
+        """As ``open_rules``, for a text that grows."""
+        from grammask.constraints.grammar.open_rules import OpenRules
+
+        return OpenRules(self._parsed, self._bodies, self._solved)
+
     def lower(self, builder: Builder) -> Expr:
         tokens = SpecialTokens(vocabulary_of(builder))
         return lower_grammar(self._parsed, self._solved, tokens, builder)
@@ -107,14 +128,14 @@ def _filled(holes: Mapping[str, Constraint | str] | None) -> dict[str, Constrain
     return {name: as_constraint(constraint) for name, constraint in (holes or {}).items()}
 
 
-def _solve(parsed: ParsedGrammar, productive: set[str]) -> Solved:
-    """The rules that matter, without alternatives that can never finish, their recursion reduced to what is needed."""
+def _without_dead_alternatives(parsed: ParsedGrammar, productive: set[str]) -> dict[str, NodeId]:
+    """The bodies of the rules that matter, without alternatives that can never finish."""
     arena = parsed.arena
 
     def drop_dead(node: Node) -> NodeId | None:
         return arena.nothing if isinstance(node, RuleRef) and node.name not in productive else None
 
-    return solve(arena, {name: arena.rewrite(parsed.rules[name].body, drop_dead) for name in sorted(productive)})
+    return {name: arena.rewrite(parsed.rules[name].body, drop_dead) for name in sorted(productive)}
 
 
 def _check_patterns(parsed: ParsedGrammar) -> None:

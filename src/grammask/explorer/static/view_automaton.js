@@ -54,6 +54,7 @@ export function mount(inputs, main, info) {
       el("dl.metrics", {},
         shown.pointer !== null ? metric("JSON pointer", shown.pointer || "(root)") : null,
         shown.schema_pointers.length ? metric("Schema", shown.schema_pointers.slice(0, 3).join(", ")) : null,
+        shown.rules.length ? metric("Rules", shown.rules[0].names.join(" › ") || "the start", shown.rules.length > 1 ? `and ${shown.rules.length - 1} other ways` : undefined) : null,
         metric("Frames open", count(shown.frames.length)),
         metric("Next bytes", count(shown.next.count), "of 256"),
         shown.forced ? metric("Certain next", el("span.mono", {}, shown.forced)) : null,
