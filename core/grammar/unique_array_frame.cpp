@@ -218,8 +218,8 @@ ExprId UniqueArrayFrame::after_text(uint32_t id, std::string_view text) {
   State t = after(states_[id]);
   const std::string canonical = value->canonical();
   t.values = values_.add(t.values, 0, canonical);
-  const auto [spelled, fresh] = spelled_.try_emplace(canonical, ExprPool::kEmptyId);
-  if (fresh) spelled->second = spellings(*value);
+  auto spelled = spelled_.find(canonical);
+  if (spelled == spelled_.end()) spelled = spelled_.emplace(canonical, spellings(*value)).first;
   t.unspelled = t.unspelled || spelled->second == ExprPool::kEmptyId;
   t.spellings = pool_.unite(t.spellings, spelled->second);
   return pool_.frame(index_, intern(t), depth_);
@@ -301,7 +301,8 @@ ExprId UniqueArrayFrame::spellings(const JsonText& v) {
 }
 
 size_t UniqueArrayFrame::memory_bytes() const {
-  return states_.size() * (sizeof(State) + 100) + values_.memory_bytes();
+  return states_.size() * (sizeof(State) + 100) + values_.memory_bytes() +
+         (after_texts_.size() + spelled_.size()) * 200;
 }
 
 }  // namespace grammask

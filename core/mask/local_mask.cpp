@@ -321,6 +321,7 @@ std::unique_ptr<LocalMask> by_difference(Arena& arena, const Vocabulary& vocabul
   for (const uint32_t id : lost) {
     if ((*whole.words)[id / 32] >> (id % 32) & 1) mask->without.push_back(id);
   }
+  std::sort(mask->without.begin(), mask->without.end());
   // A token that is inside r but not inside e may still leave e, at a place that r had no reason to list.
   if (whole.inside_leaves_unlisted && returns && !mask->without.empty()) return nullptr;
   for (const uint32_t id : whole.ids) {

@@ -40,7 +40,7 @@ class Leaving {
 struct LocalMask {
   // Inside tokens: (words without `without`) and `ids`. Large bit sets are shared between the masks of similar states.
   std::shared_ptr<const std::vector<uint32_t>> words;
-  std::vector<uint32_t> without;
+  std::vector<uint32_t> without;  // sorted
   std::vector<uint32_t> ids;
   // So many tokens leave that a trie of remainders would not pay: what follows the frame is read as part of it instead.
   // `leaving` need not be known then.
