@@ -26,6 +26,9 @@ class Constraint(ABC):
     ======================  ==========================================================
     """
 
+    pointer: str | None = None
+    """The place of the whole constraint, for errors about all of it: "" where places are JSON pointers."""
+
     @abstractmethod
     def lower(self, builder: Builder) -> Expr:
         """The expression of this constraint's language (the whole output matches it).

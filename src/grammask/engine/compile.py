@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from grammask import _core
 from grammask.constraints.base import Constraint
-from grammask.engine.errors import ConstraintError, ConstraintTooLarge, UnsatisfiableConstraint
+from grammask.engine import time_limit
+from grammask.engine.errors import RAISE_LIMITS, ConstraintError, ConstraintTooLarge, UnsatisfiableConstraint
 
 if TYPE_CHECKING:
     from grammask.engine.vocabulary import Vocabulary
@@ -106,16 +107,17 @@ def compile(  # the name is the public interface
     builder = VocabularyBuilder(vocabulary.native, max_expressions=limits.expressions, max_seconds=limits.seconds)
     builder.vocabulary = vocabulary
     try:
-        native = builder.compile(constraint.lower(builder))
+        with time_limit.Limited(limits.seconds):
+            native = builder.compile(constraint.lower(builder))
     except ConstraintError:
         raise
     except _core.ConstraintTooLargeError as error:
         raise ConstraintTooLarge(
-            f"the constraint is too large: {error}", hint="simplify it, or pass larger limits=grammask.Limits(...)"
+            f"the constraint is too large: {error}", pointer=constraint.pointer, hint=RAISE_LIMITS
         ) from error
     except ValueError as error:
         if "language is empty" in str(error):
-            raise UnsatisfiableConstraint("no output satisfies this constraint") from error
+            raise UnsatisfiableConstraint("no output satisfies this constraint", pointer=constraint.pointer) from error
         raise ConstraintError(str(error)) from error
     native.work_seconds = limits.mask_seconds
     return CompiledConstraint(native, constraint, vocabulary)

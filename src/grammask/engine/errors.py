@@ -10,6 +10,11 @@ ValueError
 
 from __future__ import annotations
 
+RAISE_LIMITS = "simplify the constraint, or pass larger limits=grammask.Limits(...)"
+"""The hint of errors that larger limits would avoid."""
+MAX_SHOWN = 1_000
+"""Longer texts are cut in their middle where a message shows them: constraints may hold megabytes."""
+
 
 class ConstraintError(ValueError):
     """Base of all errors about constraints.
@@ -29,7 +34,7 @@ class ConstraintError(ValueError):
         column: int | None = None,
         hint: str | None = None,
     ) -> None:
-        self.message = message
+        self.message = _shown(message)
         self.pointer = pointer
         self.line = line
         self.column = column
@@ -39,13 +44,18 @@ class ConstraintError(ValueError):
     def _render(self) -> str:
         where = ""
         if self.pointer is not None:
-            where = f"at {self.pointer or '(root)'}: "
+            where = f"at {_shown(self.pointer) or '(root)'}: "
         elif self.line is not None:
             where = f"line {self.line}, column {self.column}: "
         elif self.column is not None:
             where = f"column {self.column}: "
         text = where + self.message
-        return f"{text}\n  hint: {self.hint}" if self.hint else text
+        return f"{text}\n  hint: {_shown(self.hint)}" if self.hint else text
+
+
+def _shown(text: str) -> str:
+    half = MAX_SHOWN // 2
+    return text if len(text) <= MAX_SHOWN else f"{text[:half]} ... {text[-half:]}"
 
 
 class ConstraintSyntaxError(ConstraintError):

@@ -18,11 +18,13 @@ from itertools import combinations
 from typing import NamedTuple
 
 from grammask.constraints.json_schema.formulas import Formula, Formulas
+from grammask.engine import time_limit
 from grammask.engine.errors import ConstraintTooLarge, UnsupportedConstraint
 
 MAX_TESTS = 5
 """An item is split by at most this many conditions on counts."""
 MAX_PREFIX = 20_000
+FEWER_ITEMS = "describe items that far back like all others"
 
 
 class Count(NamedTuple):
@@ -143,6 +145,7 @@ class ArrayAlgebra:
         counts = list(cell.counts)
         kept: list[tuple[Option, ...]] = []
         for clause in cell.clauses:
+            time_limit.check()
             options = tuple(
                 [
                     option
@@ -167,7 +170,7 @@ class ArrayAlgebra:
             else:
                 position = options[0].position
                 if position >= MAX_PREFIX:
-                    raise ConstraintTooLarge(f"a condition on item {position} alone")
+                    raise ConstraintTooLarge(f"a condition on item {position} alone", hint=FEWER_ITEMS)
                 while len(prefix) <= position:
                     prefix.append(cell.rest)
                 prefix[position] = formulas.and_([prefix[position], options[0].formula])
@@ -318,7 +321,7 @@ def layout(cell: ArrayCell, formulas: Formulas, algebra: ArrayAlgebra) -> ArrayL
         starts += [position + (not later) for clause in clauses for _, position, later in clause]
         width = max([width, *starts])
         if width > MAX_PREFIX:
-            raise ConstraintTooLarge(f"conditions on the first {width} items")
+            raise ConstraintTooLarge(f"conditions on the first {width} items", hint=FEWER_ITEMS)
     prefix = []
     for position in range(width):
         relevant = [test for test, start, _, _ in counts if position >= start]
@@ -344,7 +347,10 @@ def _letters(
     if not relevant:
         return Letters(((base, frozenset()),))
     if len(relevant) > MAX_TESTS:
-        raise ConstraintTooLarge(f"an array with more than {MAX_TESTS} conditions on how many items satisfy a schema")
+        raise ConstraintTooLarge(
+            f"an array with more than {MAX_TESTS} conditions on how many items satisfy a schema",
+            hint="state fewer of them in contains, or constrain items by their position",
+        )
     found: dict[Formula, frozenset[int]] = {}
     for size in range(len(relevant) + 1):
         for chosen in combinations(relevant, size):

@@ -61,6 +61,8 @@ class JsonSchema(Constraint):
             exponent) or "any" (as many zeros and digits as JSON allows).
     """
 
+    pointer = ""
+
     def __init__(
         self,
         schema: Mapping[str, Any] | bool | str,
@@ -112,7 +114,7 @@ class JsonSchema(Constraint):
             except TextsNeeded:
                 by_text = True
             except RecursionError:
-                raise ConstraintTooLarge("the schema is nested too deeply") from None
+                raise _too_deep() from None
 
     def _lower(self, builder: Builder, *, track_scope: bool, annotations: bool, by_text: bool) -> Expr:
         formulas = Formulas()
@@ -182,8 +184,20 @@ def parse_schema(text: str) -> Any:
     try:
         return json.loads(text, parse_float=Decimal)
     except RecursionError:
-        raise ConstraintTooLarge("the schema is nested too deeply") from None
+        raise _too_deep() from None
     except ValueError as error:
+        if "integer string conversion" in str(error):
+            raise ConstraintTooLarge(
+                "the schema holds a whole number of thousands of digits", pointer="", hint="shorten it"
+            ) from None
         line = getattr(error, "lineno", None)
         column = getattr(error, "colno", None)
         raise ConstraintSyntaxError(f"the schema is not JSON: {error}", line=line, column=column) from None
+
+
+def _too_deep() -> ConstraintTooLarge:
+    return ConstraintTooLarge(
+        "the schema is nested too deeply",
+        pointer="",
+        hint="give nested subschemas a name in $defs, and refer to it",
+    )

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from importlib import resources as package_data
 from typing import Any
-from urllib.parse import unquote, urldefrag, urljoin
+from urllib.parse import unquote, urljoin
 
 from grammask.constraints.json_schema import dialects
 from grammask.constraints.json_schema.dialects import Dialect
@@ -147,7 +147,7 @@ class Documents:
         found = self._nested.get(id(schema))
         if found is None:
             dialect = self._dialect(schema, parent.dialect)
-            found = self._add(_join(parent.uri, identifier), schema, dialect, prefix)
+            found = self._add(_join(parent.uri, identifier, prefix), schema, dialect, prefix)
             self._nested[id(schema)] = found
         return found
 
@@ -171,7 +171,7 @@ class Documents:
         if reference == "#":
             return resource.root, resource, ""
         if not reference.startswith("#"):
-            uri, fragment = urldefrag(_join(resource.uri, reference))
+            uri, _, fragment = _join(resource.uri, reference, node.pointer).partition("#")
             resource = self._find(uri, reference, node)
         else:
             fragment = reference[1:]
@@ -210,7 +210,7 @@ class Documents:
         if not self.track_scope:
             raise DynamicScopeNeeded
         schema, resource, where = self.resolve(reference, node)
-        name = unquote(urldefrag(reference)[1])
+        name = unquote(reference.partition("#")[2])
         if name in resource.dynamic and resource.dynamic[name] == where:
             return self._outermost(name, node, (schema, resource, where))
         return schema, resource, where
@@ -264,7 +264,7 @@ class Documents:
         resource = self._add(uri, document, dialect, uri + "#")
         identifier = _identifier(document, dialect) if isinstance(document, dict) else None
         if identifier:
-            resource.uri = _join(uri, identifier)
+            resource.uri = _join(uri, identifier, uri)
             self._resources.setdefault(resource.uri, resource)
         self._index(resource)
         return resource
@@ -320,7 +320,8 @@ class Documents:
                 if keyword in dialects.SCHEMA_MAPS:
                     if isinstance(value, dict):
                         base = f"{where}/{keyword}"
-                        stack.extend([(sub, owner, f"{base}/{escape(name)}") for name, sub in value.items()])
+                        named = [(name, sub) for name, sub in value.items() if isinstance(name, str)]
+                        stack.extend([(sub, owner, f"{base}/{escape(name)}") for name, sub in named])
                 elif keyword in dialects.SCHEMA_POSITIONS or keyword in dialects.SCHEMA_LISTS:
                     stack.append((value, owner, f"{where}/{keyword}"))
 
@@ -329,7 +330,7 @@ def _register_anchors(schema: dict[str, Any], owner: Resource, where: str) -> No
     if owner.dialect.anchors_in_id:
         name = schema.get(owner.dialect.id_keyword)
         if isinstance(name, str) and "#" in name and not name.endswith("#"):
-            owner.anchors.setdefault(urldefrag(name)[1], where)
+            owner.anchors.setdefault(name.partition("#")[2], where)
         return
     for keyword in ("$anchor", "$dynamicAnchor"):
         name = schema.get(keyword)
@@ -348,14 +349,17 @@ def _identifier(schema: dict[str, Any], dialect: Dialect) -> str | None:
         return None
     if dialect.reference_alone and "$ref" in schema:
         return None
-    return urldefrag(name)[0] or None
+    return name.partition("#")[0] or None
 
 
-def _join(base: str, reference: str) -> str:
+def _join(base: str, reference: str, pointer: str) -> str:
     """RFC 3986 resolution, also against base URIs such as ``urn:`` that urljoin leaves alone."""
     if reference.startswith("#"):
         return base + reference
-    return urljoin(base, reference)
+    try:
+        return urljoin(base, reference)
+    except ValueError as error:
+        raise ConstraintSyntaxError(f"{reference!r} is not a URI reference: {error}", pointer=pointer) from None
 
 
 def _joined(tokens: list[str]) -> str:

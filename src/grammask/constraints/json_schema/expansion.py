@@ -26,6 +26,7 @@ from grammask.constraints.json_schema.keys import EVERY_KEY, NO_KEY
 from grammask.constraints.json_schema.object_cells import ObjectCell
 from grammask.constraints.json_schema.reader import Reader
 from grammask.constraints.json_schema.shapes import EMPTY, Shape, ShapeAlgebra
+from grammask.engine import time_limit
 from grammask.engine.errors import ConstraintSyntaxError, ConstraintTooLarge, UnsupportedConstraint
 
 MAX_PLACE_DEPTH = 150
@@ -136,7 +137,9 @@ class Expander:
             )
         if len(self._open) > MAX_PLACE_DEPTH:
             raise ConstraintTooLarge(
-                f"more than {MAX_PLACE_DEPTH} schemas nested at one place of the instance", pointer=node.pointer
+                f"more than {MAX_PLACE_DEPTH} schemas nested at one place of the instance",
+                pointer=node.pointer,
+                hint="write nested allOf, anyOf, oneOf and not as fewer levels",
             )
         self._open.add(mark)
 
@@ -293,7 +296,7 @@ class Expander:
         return self._formulas.or_(branches)
 
     def _dependent(self, node: Node, keyword: str, table: Any) -> list[Formula]:
-        if not isinstance(table, dict):
+        if not isinstance(table, dict) or not all(isinstance(name, str) for name in table):
             raise ConstraintSyntaxError(f"{keyword} must be an object", pointer=node.at(keyword))
         formulas, reader = self._formulas, self._reader
         parts = []
@@ -397,6 +400,7 @@ class Expander:
             return True
         if formula.kind in ("types", "values") or self._proof_depth >= MAX_PROOF_DEPTH:
             return False
+        time_limit.check()
         self._proof_depth += 1
         outer, self._open = self._open, set()
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, NamedTuple
 
-from grammask.constraints.json_schema.strings import ANY, StringLanguages, Strings
+from grammask.constraints.json_schema.strings import ANY, StringLanguages, Strings, is_spellable
 
 if TYPE_CHECKING:
     from grammask._core import Builder, Expr
@@ -105,4 +105,4 @@ class KeySpace:
     def listed(self, names: list[str]) -> Expr:
         """The key texts of some names."""
         builder = self._builder
-        return builder.union([builder.literal(spelled(name)) for name in names])
+        return builder.union([builder.literal(spelled(name)) for name in names if name.isascii() or is_spellable(name)])

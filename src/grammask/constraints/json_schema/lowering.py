@@ -11,6 +11,7 @@ Three passes, none of them recursive in Python:
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from grammask import _core
@@ -23,13 +24,14 @@ from grammask.constraints.json_schema.numbers import NumberCell, NumberSpelling
 from grammask.constraints.json_schema.objects import ObjectFrame
 from grammask.constraints.json_schema.strings import StringLanguages, Strings
 from grammask.constraints.json_schema.whitespace import Punctuation
-from grammask.engine.errors import ConstraintError, ConstraintTooLarge, UnsatisfiableConstraint
+from grammask.engine.errors import RAISE_LIMITS, ConstraintError, ConstraintTooLarge, UnsatisfiableConstraint
 
 if TYPE_CHECKING:
     from grammask._core import Builder, Expr
     from grammask.constraints.json_schema.expansion import Expander
     from grammask.constraints.json_schema.shapes import ShapeAlgebra
 
+FLATTEN = "write nested allOf, anyOf, oneOf and not as fewer levels"
 MAX_PLANS = 100_000
 MAX_DEPTH = 1_000
 """Values may nest this deep other than by recursion; the core's limit on expressions lies beyond."""
@@ -56,6 +58,13 @@ class Plan(NamedTuple):
     def pointer(self) -> str | None:
         """A place in the schema, for messages."""
         return _place(self.formula)
+
+    def children(self) -> Iterator[Formula]:
+        """What the members and items are."""
+        for frame in self.frames:
+            yield from frame.children()
+        for layout in self.layouts:
+            yield from layout.children()
 
     @property
     def has_scalar(self) -> bool:
@@ -142,13 +151,21 @@ class Lowering:
             if formula in plans or formula in self._values:
                 continue
             if len(plans) >= MAX_PLANS:
-                raise ConstraintTooLarge(f"more than {MAX_PLANS} different subschemas and combinations of subschemas")
+                raise ConstraintTooLarge(
+                    f"more than {MAX_PLANS} different subschemas and combinations of subschemas",
+                    pointer=self._near(formula),
+                    hint="list fewer objects and arrays in enum, or split the schema",
+                )
             if depth > MAX_DEPTH:
-                raise ConstraintTooLarge(f"values nested deeper than {MAX_DEPTH}", pointer=_place(formula))
+                raise ConstraintTooLarge(
+                    f"values nested deeper than {MAX_DEPTH}",
+                    pointer=self._near(formula),
+                    hint="let a definition refer to itself where values nest without end",
+                )
             try:
                 plan = plans[formula] = self._plan(formula)
             except _EXPLAINABLE as error:
-                _raise_located(error, formula)
+                self._raise_located(error, formula)
             stack.append((formula, -1))
             for frame in plan.frames:
                 stack.extend([(child, depth + 1) for child in frame.children() if child not in plans])
@@ -247,7 +264,34 @@ class Lowering:
         try:
             return self._body(formula, productive)
         except _EXPLAINABLE as error:
-            _raise_located(error, formula)
+            self._raise_located(error, formula)
+
+    def _raise_located(self, error: Exception, formula: Formula) -> NoReturn:
+        """Raises an error from inside, with the place where it happened."""
+        pointer = self._near(formula)
+        if isinstance(error, _core.ConstraintTooLargeError):
+            raise ConstraintTooLarge(str(error), pointer=pointer, hint=RAISE_LIMITS) from error
+        if isinstance(error, RecursionError):
+            raise ConstraintTooLarge(
+                "too many schemas nested at one place of the instance", pointer=pointer, hint=FLATTEN
+            ) from None
+        if not isinstance(error, ConstraintError):
+            raise ConstraintTooLarge(str(error), pointer=pointer, hint="give its numbers fewer digits") from error
+        if error.pointer is not None:
+            raise error
+        raise type(error)(error.message, pointer=pointer, hint=error.hint) from error
+
+    def _near(self, formula: Formula) -> str:
+        """The place in the schema that a formula speaks of; for constants, which have none, that of the object or array
+        that holds them."""
+        seen = {formula}
+        while (place := _place(formula)) is None:
+            holder = next((known for known, plan in self._plans.items() if formula in plan.children()), None)
+            if holder is None or holder in seen:
+                return ""
+            seen.add(holder)
+            formula = holder
+        return place
 
     def _body(self, formula: Formula, productive: set[Formula]) -> Expr:
         builder, plan = self._builder, self._plans[formula]
@@ -303,18 +347,8 @@ class Lowering:
         )
 
 
-_EXPLAINABLE = (ConstraintError, _core.ConstraintTooLargeError, ValueError)
+_EXPLAINABLE = (ConstraintError, _core.ConstraintTooLargeError, RecursionError, ValueError)
 """What planning and lowering raise; a ValueError is a number that the core cannot take."""
-
-
-def _raise_located(error: Exception, formula: Formula) -> NoReturn:
-    """Raises an error from inside, with the place where it happened."""
-    pointer = _place(formula)
-    if not isinstance(error, ConstraintError):
-        raise ConstraintTooLarge(str(error), pointer=pointer) from error
-    if error.pointer is not None or pointer is None:
-        raise error
-    raise type(error)(error.message, pointer=pointer, hint=error.hint) from error
 
 
 def _place(formula: Formula) -> str | None:

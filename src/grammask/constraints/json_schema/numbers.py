@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from grammask.constraints.json_schema.values import decimal_text, least_common_multiple
+from grammask.engine import time_limit
 from grammask.engine.errors import ConstraintTooLarge
 
 if TYPE_CHECKING:
@@ -149,6 +150,7 @@ def has_instance(cell: NumberCell) -> bool:
             return False
         if first not in cell.never and all(first % divisor for divisor in cell.not_divisors):
             return True
+        time_limit.check()
         first += step
     return True
 

@@ -18,6 +18,7 @@ from typing import TypeVar
 
 from grammask.constraints.json_schema.formulas import Formula, Formulas
 from grammask.constraints.json_schema.keys import Keys, KeySpace, one
+from grammask.engine import time_limit
 
 T = TypeVar("T")
 
@@ -157,6 +158,7 @@ class ObjectAlgebra:
         if clauses:
             tests = dict(tests)
             kept = []
+            time_limit.check()
             for clause in clauses:
                 options = [option for option in clause if not self._impossible(cell, *option)]
                 if not options:

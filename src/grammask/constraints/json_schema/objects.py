@@ -11,6 +11,7 @@ from grammask.constraints.json_schema.keys import Keys, KeySpace
 from grammask.constraints.json_schema.object_cells import ObjectAlgebra, ObjectCell, only_name
 from grammask.constraints.json_schema.strings import is_spellable
 from grammask.constraints.json_schema.values import Value
+from grammask.engine import time_limit
 from grammask.engine.errors import ConstraintTooLarge
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ def frames(
     found: list[ObjectFrame] = []
     waiting = [cell]
     while waiting:
+        time_limit.check()
         part = waiting.pop()
         if len(part.clauses) < 2:
             single = _frame(part, formulas, algebra, keys, MAX_SPLIT, ordered)
@@ -166,7 +168,10 @@ def _frame(
         if not listed.names <= names.keys():
             names.update(dict.fromkeys(sorted(listed.names - names.keys())))
     if len(cell.clauses) > MAX_OBLIGATIONS:
-        raise ConstraintTooLarge(f"an object with more than {MAX_OBLIGATIONS} alternatives to fulfil at once")
+        raise ConstraintTooLarge(
+            f"an object with more than {MAX_OBLIGATIONS} alternatives to fulfil at once",
+            hint="tell alternatives apart by a required property with different constants",
+        )
     required = set(cell.required)
     members: list[Member] = []
     places: dict[str, int] = {}
@@ -266,6 +271,7 @@ def _alternatives(
             hint="tell alternatives apart by a required property with different constants",
         )
     for part, known in _split_flat(base, flat, formulas):
+        time_limit.check()
         for size in range(len(deep) + 1):
             for chosen in combinations(deep, size):
                 value = formulas.and_([part, *[formula for formula, _ in chosen]])

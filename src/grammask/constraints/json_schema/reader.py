@@ -24,8 +24,9 @@ from grammask.constraints.json_schema.strings import Strings
 from grammask.constraints.json_schema.values import Value
 from grammask.engine.errors import ConstraintSyntaxError, ConstraintTooLarge, UnsupportedConstraint
 
-MAX_REFERENCE_CHAIN = 1_000
 MAX_FORMULAS = 200_000
+MAX_COUNT = 2**62
+"""No text holds so many characters, items or members: greater counts are all the same."""
 MAX_COMPARED_TEXT = 3_000
 
 _LITERAL_PATTERN = re.compile(r"\^(?:([\w :/-]+)|\((?:\?:)?([\w :/-]+(?:\|[\w :/-]+)*)\))\$", re.ASCII)
@@ -81,7 +82,7 @@ class Reader:
     def formula(self, schema: Any, resource: Resource, scope: Scope, parent: Node | None, tokens: str) -> Formula:
         """The formula of a schema at a place; plain ones become sets of types or values at once."""
         formulas = self.formulas
-        chain = 0
+        steps, passed = 0, None
         while True:
             if not isinstance(schema, dict):
                 if schema is True:
@@ -117,9 +118,11 @@ class Reader:
                 return formulas.true
             node = Node(schema, active, resource, scope, parent, tokens)
             if len(active) == 1 and "$ref" in active:
-                chain += 1
-                if chain > MAX_REFERENCE_CHAIN:
+                if key == passed:
                     raise _endless(node)
+                steps += 1
+                if not steps & (steps - 1):
+                    passed = key  # a loop comes by again before the next power of two (Brent 1980)
                 schema, resource, tokens = self._target(node, "$ref")
                 scope = self.documents.enter(scope, resource)
                 parent = None
@@ -133,7 +136,11 @@ class Reader:
                 if not active.keys().isdisjoint(("const", "enum")):
                     found = self._constants_first(node, found)
             if len(self._nodes) > MAX_FORMULAS:
-                raise ConstraintTooLarge(f"more than {MAX_FORMULAS} subschemas", pointer=node.pointer)
+                raise ConstraintTooLarge(
+                    f"more than {MAX_FORMULAS} subschemas",
+                    pointer=node.pointer,
+                    hint="refer to what repeats by $ref, or split the schema",
+                )
             self._nodes[key] = found
             return found
 
@@ -159,8 +166,11 @@ class Reader:
 
     def _same(self, node: Node) -> Formula | None:
         """The formula of a schema with the same text, if one was read before in the same resource."""
-        text = repr(node.active)
-        if len(text) > MAX_COMPARED_TEXT:
+        if not _is_short(node.active, MAX_COMPARED_TEXT):
+            return None
+        try:
+            text = repr(node.active)
+        except (RecursionError, ValueError):  # nested deeply, or numbers of thousands of digits
             return None
         return self._texts.setdefault((text, node.resource, node.scope), Formula("atom", node, (), self._types(node)))
 
@@ -360,6 +370,8 @@ class Reader:
             if not isinstance(declared, dict):
                 raise ConstraintSyntaxError("properties must be an object", pointer=node.at("properties"))
             for name, schema in declared.items():
+                if not isinstance(name, str):
+                    raise _not_a_name(name, node, "properties")
                 props[name] = formula(schema, resource, scope, node, "/properties/" + escape(name))
         for name in active.get(MENTIONED, ()):
             props.setdefault(name, self.formulas.true)
@@ -370,6 +382,8 @@ class Reader:
             if not isinstance(patterned, dict):
                 raise ConstraintSyntaxError("patternProperties must be an object", pointer=node.at("patternProperties"))
             for source, schema in patterned.items():
+                if not isinstance(source, str):
+                    raise _not_a_name(source, node, "patternProperties")
                 pointer = "/patternProperties/" + escape(source)
                 self.pattern_pointers.setdefault(source, node.pointer + pointer)
                 family = strings.Pattern(source)
@@ -398,7 +412,8 @@ class Reader:
     def _implied(self, node: Node) -> tuple[tuple[str, tuple[str, ...]], ...]:
         table = node.active["dependentRequired"]
         if not isinstance(table, dict) or not all(
-            isinstance(names, list) and all(isinstance(name, str) for name in names) for names in table.values()
+            isinstance(name, str) and isinstance(names, list) and all(isinstance(other, str) for other in names)
+            for name, names in table.items()
         ):
             raise ConstraintSyntaxError(
                 "dependentRequired must map property names to lists of property names",
@@ -433,12 +448,13 @@ class Reader:
 
     def _size(self, node: Node, keyword: str) -> int | None:
         value = node.active.get(keyword)
-        if value is None or (type(value) is int and value >= 0):
+        if value is None or (type(value) is int and 0 <= value <= MAX_COUNT):
             return value
         if values.is_number(value):
             exact = values.number(value, node.at(keyword))
             if exact >= 0 and exact.denominator == 1:
-                return int(exact)
+                # A least count that nothing reaches stays above a greatest one that nothing exceeds.
+                return min(int(exact), MAX_COUNT + keyword.startswith("min"))
         raise ConstraintSyntaxError(f"{keyword} must be a whole number, at least 0", pointer=node.at(keyword))
 
     def _number(self, node: Node, keyword: str) -> Fraction | None:
@@ -471,6 +487,29 @@ def _endless(node: Node) -> UnsupportedConstraint:
         pointer=node.pointer,
         hint="a recursive schema must pass through a property or an item",
     )
+
+
+def _is_short(schema: Any, most: int) -> bool:
+    """Whether the text of a schema has about so many characters. A text can be far longer than its schema takes memory:
+    the same object may stand in it many times."""
+    waiting = [schema]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            most -= 10 * len(part)
+            waiting += part.values() if most > 0 else ()
+        elif isinstance(part, list):
+            most -= 2 * len(part)
+            waiting += part if most > 0 else ()
+        elif isinstance(part, str):
+            most -= len(part)
+        if most < 0:
+            return False
+    return True
+
+
+def _not_a_name(name: object, node: Node, keyword: str) -> ConstraintSyntaxError:
+    return ConstraintSyntaxError(f"the key {name!r} is not a string", pointer=node.at(keyword))
 
 
 def _kind(value: object) -> str:

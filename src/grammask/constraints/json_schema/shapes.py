@@ -13,6 +13,7 @@ from grammask.constraints.json_schema.numbers import NumberCell
 from grammask.constraints.json_schema.object_cells import ANY as ANY_OBJECT
 from grammask.constraints.json_schema.object_cells import ObjectAlgebra, ObjectCell
 from grammask.constraints.json_schema.strings import Strings
+from grammask.engine import time_limit
 from grammask.engine.errors import ConstraintTooLarge
 
 if TYPE_CHECKING:
@@ -159,6 +160,7 @@ class ShapeAlgebra:
         return Shape(shape.null and ("n",) not in values, booleans, cells, tree, objects, arrays)
 
     def _object_value(self, value: Value) -> ObjectCell:
+        time_limit.check()
         members = value[1].order
         names = [name for name, _ in members]
         listed = Keys(frozenset(names), frozenset(), True)
@@ -169,6 +171,7 @@ class ShapeAlgebra:
         )
 
     def _array_value(self, value: Value) -> ArrayCell:
+        time_limit.check()
         items = tuple([self._formulas.values(frozenset((item,))) for item in value[1]])
         return ArrayCell(items, self._formulas.false, len(items), len(items))
 
@@ -217,6 +220,7 @@ class ShapeAlgebra:
             return () if both is None else (both,)
         found: list[Cell] = []
         for x in a:
+            time_limit.check()
             key = getattr(x, "key", x)
             narrowed = []
             for y in b:

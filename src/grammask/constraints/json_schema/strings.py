@@ -290,7 +290,7 @@ class StringLanguages:
     def _pattern(self, source: str, spelling: Spelling) -> Expr:
         from grammask.constraints.regex import lower_pattern
 
-        key = f"pattern/{spelling}/{source}"
+        key = f"pattern/{spelling}/{source}" if is_spellable(source) else f"surrogates/{spelling}/{source!a}"
         found = self._builder.memo_get(key)
         if found is not None:
             return found

@@ -46,14 +46,20 @@ def number(value: int | float | Decimal, pointer: str) -> Fraction:
     """
     if type(value) is int:
         if value.bit_length() > 4 * MAX_EXPONENT:
-            raise ConstraintTooLarge(f"a number with more than {MAX_EXPONENT} digits", pointer=pointer)
+            raise _too_long(pointer)
         return Fraction(value)
     exact = value if isinstance(value, Decimal) else Decimal(repr(float(value)))
     if not exact.is_finite():
         raise ConstraintSyntaxError(f"{exact} is not a JSON number", pointer=pointer)
     if exact and (abs(exact.adjusted()) > MAX_EXPONENT or len(exact.as_tuple().digits) > MAX_EXPONENT):
-        raise ConstraintTooLarge(f"a number with more than {MAX_EXPONENT} digits", pointer=pointer)
+        raise _too_long(pointer)
     return Fraction(exact)
+
+
+def _too_long(pointer: str) -> ConstraintTooLarge:
+    return ConstraintTooLarge(
+        f"a number with more than {MAX_EXPONENT} digits", pointer=pointer, hint="round it, or leave it out"
+    )
 
 
 def is_number(value: object) -> bool:
@@ -76,7 +82,9 @@ def canonical(value: object, pointer: str, depth: int = 0) -> Value:
     if isinstance(value, (int, float, Decimal)):
         return ("d", number(value, pointer))
     if depth > MAX_DEPTH:
-        raise ConstraintTooLarge(f"a constant nested deeper than {MAX_DEPTH}", pointer=pointer)
+        raise ConstraintTooLarge(
+            f"a constant nested deeper than {MAX_DEPTH}", pointer=pointer, hint="describe it by a recursive schema"
+        )
     if isinstance(value, (list, tuple)):
         return ("a", tuple([canonical(item, pointer, depth + 1) for item in value]))
     if isinstance(value, dict):
