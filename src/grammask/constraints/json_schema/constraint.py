@@ -115,6 +115,10 @@ class JsonSchema(Constraint):
                 by_text = True
             except RecursionError:
                 raise _too_deep() from None
+            except ConstraintTooLarge as error:
+                if error.pointer is not None:
+                    raise
+                raise ConstraintTooLarge(error.message, pointer="", hint=error.hint) from error
 
     def _lower(self, builder: Builder, *, track_scope: bool, annotations: bool, by_text: bool) -> Expr:
         formulas = Formulas()

@@ -105,10 +105,11 @@ def _plain_frame(cell: ObjectCell, others: Formula, formulas: Formulas, keys: Ke
     if cell.high is not None and max(cell.low, len(required)) > cell.high:
         return None
     members = []
+    needed = frozenset(required)
     for name, value in props.items():
         if value is not false and (name.isascii() or is_spellable(name)):
-            members.append(Member(name, None, name in required, ((value, 0),)))
-        elif name in required:
+            members.append(Member(name, None, name in needed, ((value, 0),)))
+        elif name in needed:
             return None
     names = list(props)
     for name in required:

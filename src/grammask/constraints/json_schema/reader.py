@@ -22,9 +22,11 @@ from grammask.constraints.json_schema.object_cells import ANY as ANY_OBJECT
 from grammask.constraints.json_schema.object_cells import ObjectCell
 from grammask.constraints.json_schema.strings import Strings
 from grammask.constraints.json_schema.values import Value
+from grammask.engine import time_limit
 from grammask.engine.errors import ConstraintSyntaxError, ConstraintTooLarge, UnsupportedConstraint
 
 MAX_FORMULAS = 200_000
+NODES_BETWEEN_CHECKS = 1_000
 MAX_COUNT = 2**62
 """No text holds so many characters, items or members: greater counts are all the same."""
 MAX_COMPARED_TEXT = 3_000
@@ -64,6 +66,7 @@ class Reader:
         self._any_array = any_array
         self._nodes: dict[tuple[int, Resource, Scope], Formula] = {}
         self.pattern_pointers: dict[str, str] = {}
+        self._next_check = NODES_BETWEEN_CHECKS
         self._kept: list[Any] = []  # schemas made here, kept alive because nodes are known by identity
 
     def root(self) -> Formula:
@@ -135,14 +138,20 @@ class Reader:
                 found = Formula("atom", node, (), self._types(node))
                 if not active.keys().isdisjoint(("const", "enum")):
                     found = self._constants_first(node, found)
-            if len(self._nodes) > MAX_FORMULAS:
-                raise ConstraintTooLarge(
-                    f"more than {MAX_FORMULAS} subschemas",
-                    pointer=node.pointer,
-                    hint="refer to what repeats by $ref, or split the schema",
-                )
+            if len(self._nodes) >= self._next_check:
+                self._check_limits(node)
             self._nodes[key] = found
             return found
+
+    def _check_limits(self, node: Node) -> None:
+        time_limit.check()
+        self._next_check += NODES_BETWEEN_CHECKS
+        if len(self._nodes) > MAX_FORMULAS:
+            raise ConstraintTooLarge(
+                f"more than {MAX_FORMULAS} subschemas",
+                pointer=node.pointer,
+                hint="refer to what repeats by $ref, or split the schema",
+            )
 
     def _simple(self, node: Node) -> Formula | None:
         """The formula of a schema that lists types or constants and says nothing else."""

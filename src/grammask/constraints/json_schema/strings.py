@@ -14,8 +14,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from grammask import _core
 from grammask.constraints.json_schema import formats
-from grammask.engine.errors import ConstraintError
+from grammask.engine import time_limit
+from grammask.engine.errors import RAISE_LIMITS, ConstraintError, ConstraintTooLarge
 
 if TYPE_CHECKING:
     from grammask._core import Builder, Expr, Spelling
@@ -208,6 +210,7 @@ class StringLanguages:
             return text in tree.texts
         if isinstance(tree, Except):
             return text not in tree.texts
+        time_limit.check()
         try:
             data = text.encode("utf-8")
         except UnicodeEncodeError:
@@ -302,6 +305,10 @@ class StringLanguages:
             hint = f"in the pattern {source!r}" + (f"; {error.hint}" if error.hint else "")
             pointer = self._pattern_pointers.get(source)
             raise type(error)(error.message, pointer=pointer, column=error.column, hint=hint) from error
+        except _core.ConstraintTooLargeError as error:
+            raise ConstraintTooLarge(
+                str(error), pointer=self._pattern_pointers.get(source), hint=RAISE_LIMITS
+            ) from error
 
 
 def is_spellable(text: str) -> bool:

@@ -14,6 +14,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+from grammask.engine import time_limit
 from grammask.engine.errors import ConstraintSyntaxError, ConstraintTooLarge
 
 Value = tuple[Any, ...]
@@ -85,6 +86,7 @@ def canonical(value: object, pointer: str, depth: int = 0) -> Value:
         raise ConstraintTooLarge(
             f"a constant nested deeper than {MAX_DEPTH}", pointer=pointer, hint="describe it by a recursive schema"
         )
+    time_limit.check()
     if isinstance(value, (list, tuple)):
         return ("a", tuple([canonical(item, pointer, depth + 1) for item in value]))
     if isinstance(value, dict):

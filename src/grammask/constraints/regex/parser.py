@@ -16,6 +16,7 @@ from grammask.constraints.regex import codepoints, syntax
 from grammask.constraints.regex.codepoints import CodePointSet
 from grammask.constraints.regex.syntax import Node
 from grammask.constraints.regex.unicode_properties import case_closure, case_variants, property_set, suggestions
+from grammask.engine import time_limit
 from grammask.engine.errors import ConstraintSyntaxError, ConstraintTooLarge, UnsupportedConstraint
 
 MAX_HEIGHT = 100
@@ -107,6 +108,7 @@ class _Parser:
     def parse(self) -> Node:
         pattern, length = self.pattern, len(self.pattern)
         while self.position < length:
+            time_limit.check()
             char = pattern[self.position]
             if char in "\\[](){}|.^$*+?" or (self.flags.verbose and (char in _VERBOSE_SPACE or char == "#")):
                 self._special(char)
