@@ -24,7 +24,7 @@ namespace {
 class Builder {
  public:
   Builder(std::shared_ptr<Vocabulary> vocabulary, uint64_t max_expressions, double max_seconds)
-      : vocabulary_(std::move(vocabulary)), arena_(vocabulary_->arena()) {
+      : vocabulary_(std::move(vocabulary)), arena_(vocabulary_->arena()), own_expressions_(max_expressions) {
     const std::lock_guard lock(arena_->mutex());
     max_expressions_ = arena_->pool().size() + max_expressions;
     deadline_ = std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
@@ -47,7 +47,12 @@ class Builder {
         pool.set_deadline(std::chrono::steady_clock::time_point::max());
       }
     } reset{pool, old};
-    return f(pool);
+    try {
+      return f(pool);
+    } catch (const TooLarge&) {  // the pool knows how many there are in all, not how many are this constraint's
+      if (pool.size() < max_expressions_) throw;
+      throw TooLarge("more than " + std::to_string(own_expressions_) + " expressions (Limits.expressions)");
+    }
   }
   // The same for what may take long: other threads of the interpreter go on meanwhile. f must not touch Python objects.
   template <typename F>
@@ -86,7 +91,7 @@ class Builder {
  private:
   std::shared_ptr<Vocabulary> vocabulary_;
   std::shared_ptr<Arena> arena_;
-  uint64_t max_expressions_;
+  uint64_t own_expressions_, max_expressions_;
   std::chrono::steady_clock::time_point deadline_;
   bool names_tokens_ = false;
 };
