@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 
 from grammask.engine.compile import CompiledConstraint, Limits, compile
 from grammask.engine.errors import ConstraintError, ConstraintTooLarge
+from grammask.engine.time_limit import Limited
 from grammask.engine.vocabulary import Vocabulary
 from grammask.server.errors import ApiError, invalid, overloaded
 from grammask.server.metrics import Metrics
@@ -169,7 +170,9 @@ class CompileCache:
         apart = lane == "slow"
         try:
             vocabulary = self._vocabulary.apart() if apart else self._vocabulary
-            compiled = compile(wanted.build(), vocabulary, limits)
+            with Limited(limits.seconds):  # some constraints are read when they are made
+                constraint = wanted.build()
+            compiled = compile(constraint, vocabulary, limits)
             if apart:
                 _look_for_completion(compiled)
             return _Entry(compiled=compiled, apart=apart)

@@ -116,7 +116,7 @@ def check_other_tokens(grammar: ParsedGrammar, bodies: Iterable[NodeId]) -> None
         UnsupportedConstraint: with the place of the token.
     """
     arena = grammar.arena
-    roots = list(bodies)
+    roots = frozenset(bodies)
     for number in arena.reachable(roots):
         node = arena.nodes[number]
         free = isinstance(node, Repeat) and node.low <= 1 and node.high is None

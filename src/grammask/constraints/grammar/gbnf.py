@@ -32,6 +32,7 @@ from grammask.constraints.grammar.nodes import (
 )
 from grammask.constraints.grammar.scanning import Cursor
 from grammask.constraints.grammar.source import Source
+from grammask.engine import time_limit
 
 _NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
 _SIMPLE_ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "\\": "\\", '"': '"', "[": "[", "]": "]", "-": "-"}
@@ -98,6 +99,7 @@ class _Parser:
         cursor, arena = self._cursor, self._arena
         groups = [_Group(offset)]
         while True:
+            time_limit.check()
             group = groups[-1]
             nested = len(groups) > 1
             cursor.skip(newlines=nested)

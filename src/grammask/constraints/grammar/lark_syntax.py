@@ -29,6 +29,7 @@ from grammask.constraints.grammar.nodes import (
 from grammask.constraints.grammar.scanning import Cursor
 from grammask.constraints.grammar.source import Source
 from grammask.constraints.grammar.substrings import substring_node
+from grammask.engine import time_limit
 from grammask.engine.errors import ConstraintTooLarge
 
 _NAME = re.compile(r"_*[A-Za-z][A-Za-z0-9_]*")
@@ -116,6 +117,7 @@ class ExpressionParser:
         cursor = self.cursor
         groups = [_Group("", cursor.offset)]
         while True:
+            time_limit.check()
             group = groups[-1]
             nested = len(groups) > 1
             self.skip(newlines=nested)

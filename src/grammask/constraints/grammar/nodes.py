@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from grammask.engine import time_limit
+
 NodeId: TypeAlias = int
 
 
@@ -226,6 +228,7 @@ class Arena:
 
     def reachable(self, roots: Iterable[NodeId]) -> list[NodeId]:
         """Every node inside these expressions (rule references are leaves), ascending: operands first."""
+        time_limit.check()
         seen = set(roots)
         pending = list(seen)
         while pending:

@@ -22,6 +22,9 @@ from grammask.engine.errors import ConstraintSyntaxError, ConstraintTooLarge, Un
 MAX_HEIGHT = 100
 """Levels of nodes in a tree: bounds the recursion of everything that walks it."""
 
+MAX_PARTS = 300_000
+"""Characters with a meaning and runs of ordinary ones: bounds the time for reading a pattern."""
+
 MAX_COUNT = 2**31 - 1
 """The largest count in a quantifier."""
 
@@ -107,8 +110,16 @@ class _Parser:
 
     def parse(self) -> Node:
         pattern, length = self.pattern, len(self.pattern)
+        parts = 0
         while self.position < length:
             time_limit.check()
+            parts += 1
+            if parts > MAX_PARTS:
+                raise ConstraintTooLarge(
+                    f"a pattern of more than {MAX_PARTS:,} characters, classes and brackets",
+                    column=self.position + 1,
+                    hint="list many words by grammask.Choice or enum",
+                )
             char = pattern[self.position]
             if char in "\\[](){}|.^$*+?" or (self.flags.verbose and (char in _VERBOSE_SPACE or char == "#")):
                 self._special(char)
