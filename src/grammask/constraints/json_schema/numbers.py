@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypedDict
 
 from grammask.constraints.json_schema.values import decimal_text, least_common_multiple
 from grammask.engine import time_limit
@@ -180,14 +180,30 @@ def lower(cell: NumberCell, builder: Builder, spelling: NumberSpelling = "bounde
     return parts[0] if len(parts) == 1 else builder.intersection(parts)
 
 
+class _Conditions(TypedDict):
+    """What the core is asked of the value of a number, as arguments of ``Builder.decimal``."""
+
+    minimum: str | None
+    maximum: str | None
+    exclusive_minimum: bool
+    exclusive_maximum: bool
+    multiple_of: str | None
+
+
+def _conditions(cell: NumberCell) -> _Conditions:
+    return {
+        "minimum": None if cell.low is None else decimal_text(cell.low),
+        "maximum": None if cell.high is None else decimal_text(cell.high),
+        "exclusive_minimum": cell.low_open,
+        "exclusive_maximum": cell.high_open,
+        "multiple_of": None if cell.divisor is None else decimal_text(cell.divisor),
+    }
+
+
 def _unbounded(cell: NumberCell, builder: Builder) -> Expr:
     """The numbers between the bounds that are multiples of the divisor, with as many digits as JSON allows."""
     return builder.decimal(
-        minimum=None if cell.low is None else decimal_text(cell.low),
-        maximum=None if cell.high is None else decimal_text(cell.high),
-        exclusive_minimum=cell.low_open,
-        exclusive_maximum=cell.high_open,
-        multiple_of=None if cell.divisor is None else decimal_text(cell.divisor),
+        **_conditions(cell),
         point=not cell.plain,
         within_reach=bool(cell.not_divisors or cell.never),
         # One digit before the point of an exponent, as programs print it: digits typed then count, and a model
@@ -211,13 +227,14 @@ def _bounded(cell: NumberCell, builder: Builder) -> Expr:
     if cell.low is None and cell.high is None and (cell.divisor is None or cell.divisor == 1):
         plain = _digits_only(builder, max(WHOLE_DIGITS, whole + FURTHER_WHOLE_DIGITS), cell, places)
         return plain if cell.plain else builder.union([plain, _scientific(cell, builder)])
-    limit = decimal_text(Fraction(10) ** max(WHOLE_DIGITS, whole + FURTHER_WHOLE_DIGITS))
+    limit = Fraction(10) ** max(WHOLE_DIGITS, whole + FURTHER_WHOLE_DIGITS)
+    limited = cell
+    if cell.low is None:
+        limited = limited._replace(low=-limit, low_open=True)
+    if cell.high is None:
+        limited = limited._replace(high=limit, high_open=True)
     plain = builder.decimal(
-        minimum="-" + limit if cell.low is None else decimal_text(cell.low),
-        maximum=limit if cell.high is None else decimal_text(cell.high),
-        exclusive_minimum=cell.low is None or cell.low_open,
-        exclusive_maximum=cell.high is None or cell.high_open,
-        multiple_of=None if cell.divisor is None else decimal_text(cell.divisor),
+        **_conditions(limited),
         point=not cell.plain,
         exponent=False,
         places=places,
@@ -238,16 +255,7 @@ def _digits_only(builder: Builder, whole: int, cell: NumberCell, places: int) ->
 
 def _scientific(cell: NumberCell, builder: Builder) -> Expr:
     """The numbers between the bounds that are multiples of the divisor, with an exponent."""
-    return builder.decimal(
-        minimum=None if cell.low is None else decimal_text(cell.low),
-        maximum=None if cell.high is None else decimal_text(cell.high),
-        exclusive_minimum=cell.low_open,
-        exclusive_maximum=cell.high_open,
-        multiple_of=None if cell.divisor is None else decimal_text(cell.divisor),
-        scientific=True,
-        plain=False,
-        places=FURTHER_PLACES,
-    )
+    return builder.decimal(**_conditions(cell), scientific=True, plain=False, places=FURTHER_PLACES)
 
 
 def _constant(builder: Builder, x: Fraction, spelling: NumberSpelling) -> Expr:

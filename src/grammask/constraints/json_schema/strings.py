@@ -76,17 +76,7 @@ ALL_CHARACTERS = ((0, 0x10FFFF),)
 
 
 def meet(parts: Sequence[Strings]) -> Strings:
-    rest: dict[Strings, None] = {}
-    only: frozenset[str] | None = None
-    never: frozenset[str] = frozenset()
-    for part in parts:
-        for tree in part.parts if isinstance(part, And) else (part,):
-            if isinstance(tree, Only):
-                only = tree.texts if only is None else only & tree.texts
-            elif isinstance(tree, Except):
-                never |= tree.texts
-            else:
-                rest[tree] = None
+    only, excepted, rest = _sorted_out(parts, And)
     if any(isinstance(tree, Not) and tree.of in rest for tree in rest):
         return NONE
     lengths = [tree for tree in rest if isinstance(tree, Length)]
@@ -96,8 +86,9 @@ def meet(parts: Sequence[Strings]) -> Strings:
         if high is not None and high < low:
             return NONE
         rest = {Length(low, high): None, **{tree: None for tree in rest if not isinstance(tree, Length)}}
-    if only is not None:
-        kept = Only(only - never)
+    never = frozenset[str]().union(*excepted)
+    if only:
+        kept = Only(frozenset.intersection(*only) - never)
         return And((kept, *rest)) if rest and kept.texts else kept
     if never or not rest:
         rest[Except(never)] = None
@@ -105,31 +96,40 @@ def meet(parts: Sequence[Strings]) -> Strings:
 
 
 def join(parts: Sequence[Strings]) -> Strings:
-    rest: dict[Strings, None] = {}
-    texts: frozenset[str] = frozenset()
-    allowed_but: frozenset[str] | None = None
-    for part in parts:
-        for tree in part.parts if isinstance(part, Or) else (part,):
-            if isinstance(tree, Only):
-                texts |= tree.texts
-            elif isinstance(tree, Except):
-                allowed_but = tree.texts if allowed_but is None else allowed_but & tree.texts
-            else:
-                rest[tree] = None
+    only, excepted, rest = _sorted_out(parts, Or)
     if any(isinstance(tree, Not) and tree.of in rest for tree in rest):
         return ANY
     lengths = _merged([tree for tree in rest if isinstance(tree, Length)])
     if Length(0, None) in lengths:
         return ANY
     rest = {**dict.fromkeys(lengths), **{tree: None for tree in rest if not isinstance(tree, Length)}}
-    if allowed_but is not None:
-        left = Except(allowed_but - texts)
+    texts = frozenset[str]().union(*only)
+    if excepted:
+        left = Except(frozenset.intersection(*excepted) - texts)
         if not left.texts:
             return ANY
         rest[left] = None
     elif texts or not rest:
         rest[Only(texts)] = None
     return Or(tuple(rest)) if len(rest) > 1 else next(iter(rest))
+
+
+def _sorted_out(
+    parts: Sequence[Strings], nested: type[And | Or]
+) -> tuple[list[frozenset[str]], list[frozenset[str]], dict[Strings, None]]:
+    """The texts of each Only, those of each Except, and all other trees once; trees of the nested kind are opened."""
+    only: list[frozenset[str]] = []
+    excepted: list[frozenset[str]] = []
+    rest: dict[Strings, None] = {}
+    for part in parts:
+        for tree in part.parts if isinstance(part, nested) else (part,):
+            if isinstance(tree, Only):
+                only.append(tree.texts)
+            elif isinstance(tree, Except):
+                excepted.append(tree.texts)
+            else:
+                rest[tree] = None
+    return only, excepted, rest
 
 
 def _merged(lengths: Sequence[Length]) -> list[Length]:
@@ -183,10 +183,9 @@ class StringLanguages:
 
     def value(self, tree: Strings) -> Expr:
         """The JSON texts of the strings, quotes included."""
-        if isinstance(tree, Only):
-            return self._literals(tree.texts)
-        if isinstance(tree, And) and any(isinstance(part, Only) for part in tree.parts):
-            return self._literals(self._finite(tree))
+        finite = self.finite(tree)
+        if finite is not None:
+            return self._one_of(finite, self._literal, b'"')
         return self._quoted(self.content(tree, self._value))
 
     def keys(self, tree: Strings) -> Expr:
@@ -195,8 +194,6 @@ class StringLanguages:
 
     def is_void(self, tree: Strings) -> bool:
         """Whether no string is in the set."""
-        if isinstance(tree, Only):
-            return not tree.texts
         if isinstance(tree, (Except, Length, Format)):
             return isinstance(tree, Length) and tree.high is not None and tree.high < tree.low
         finite = self.finite(tree)
@@ -221,9 +218,13 @@ class StringLanguages:
         """The strings of the set where it is a finite list by its form, else None."""
         if isinstance(tree, Only):
             return tree.texts
-        if isinstance(tree, And) and any(isinstance(part, Only) for part in tree.parts):
-            return self._finite(tree)
-        return None
+        if not isinstance(tree, And):
+            return None
+        only, excepted, rest = _sorted_out((tree,), And)
+        if not only:
+            return None
+        texts = frozenset.intersection(*only).difference(*excepted)
+        return frozenset([text for text in texts if all(self.holds(part, text) for part in rest)])
 
     def content(self, tree: Strings, spelling: Spelling) -> Expr:
         """The texts of the strings without quotes."""
@@ -235,46 +236,31 @@ class StringLanguages:
 
     def _content(self, tree: Strings, spelling: Spelling) -> Expr:
         builder = self._builder
-        if isinstance(tree, Except):
-            anything = builder.repeat(builder.chars(ALL_CHARACTERS, spelling), 0, None)
-            if not tree.texts:
-                return anything
-            return builder.intersection([anything, builder.complement(self._content(Only(tree.texts), spelling))])
-        if isinstance(tree, Only):
-            return self._one_of(tree.texts, spelling)
+        if tree == ANY:
+            return builder.repeat(builder.chars(ALL_CHARACTERS, spelling), 0, None)
         if isinstance(tree, Length):
             return builder.repeat(builder.chars(ALL_CHARACTERS, spelling), tree.low, tree.high)
         if isinstance(tree, Pattern):
             return self._pattern(tree.source, spelling)
         if isinstance(tree, Format):
             return formats.lower(tree.name, builder, spelling)
-        if isinstance(tree, Not):
-            return builder.intersection(
-                [self.content(ANY, spelling), builder.complement(self.content(tree.of, spelling))]
-            )
         if isinstance(tree, Or):
             return builder.union([self.content(part, spelling) for part in tree.parts])
-        if any(isinstance(part, Only) for part in tree.parts):
-            return self._content(Only(self._finite(tree)), spelling)
-        excluded: list[Strings] = [part.of for part in tree.parts if isinstance(part, Not)]
-        excluded += [Only(part.texts) for part in tree.parts if isinstance(part, Except) and part.texts]
-        parts = [self.content(part, spelling) for part in tree.parts if not isinstance(part, (Not, Except))]
-        if not parts:
-            parts.append(self.content(ANY, spelling))
-        parts += [builder.complement(self.content(part, spelling)) for part in excluded]
-        return builder.intersection(parts)
-
-    def _finite(self, tree: And) -> frozenset[str]:
-        texts: frozenset[str] | None = None
-        for part in tree.parts:
-            if isinstance(part, Only):
-                texts = part.texts if texts is None else texts & part.texts
-        assert texts is not None
-        rest = [part for part in tree.parts if not isinstance(part, Only)]
-        return frozenset([text for text in texts if all(self.holds(part, text) for part in rest)])
-
-    def _literals(self, texts: frozenset[str]) -> Expr:
-        return self._one_of(texts, self._literal, b'"')
+        finite = self.finite(tree)
+        if finite is not None:
+            return self._one_of(finite, spelling)
+        kept: list[Expr] = []
+        excluded: list[Expr] = []
+        for part in tree.parts if isinstance(tree, And) else (tree,):
+            if isinstance(part, Not):
+                excluded.append(self.content(part.of, spelling))
+            elif isinstance(part, Except):
+                excluded.append(self._one_of(part.texts, spelling))
+            else:
+                kept.append(self.content(part, spelling))
+        if not kept:
+            kept.append(self.content(ANY, spelling))
+        return builder.intersection([*kept, *map(builder.complement, excluded)])
 
     def _one_of(self, texts: frozenset[str], spelling: Spelling, around: bytes = b"") -> Expr:
         """One of some texts with a literal on both sides; thousands of them cost no more than their letters."""
