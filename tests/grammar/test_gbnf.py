@@ -64,7 +64,7 @@ def test_meaning(name: str) -> None:
 # (grammar, line, column, words of the message)
 MALFORMED: list[tuple[str, int, int, str]] = [
     ("", 1, 1, "no rule 'root'"),
-    ('a ::= "x"', 1, 10, "no rule 'root'"),
+    ('# note\na ::= "x"\n', 2, 1, "no rule 'root'"),
     ('root ::= "a', 1, 10, "never closed"),
     ("root ::= [ab", 1, 10, "never closed"),
     ('root ::= ("a"', 1, 10, "never closed"),

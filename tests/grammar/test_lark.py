@@ -92,7 +92,9 @@ def test_meaning(name: str) -> None:
 # (grammar, line, column, words of the message)
 MALFORMED: list[tuple[str, int, int, str]] = [
     ("", 1, 1, "no rule 'start'"),
-    ('begin: "a"', 1, 11, "no rule 'start'"),
+    ('// note\nbegin: A\nA: "a"\n', 2, 1, "no rule 'start'"),
+    ("%import common.INT\n", 1, 9, "no rule 'start'"),
+    ("start{x}: x\n", 1, 12, "no rule 'start'"),
     ('start "a"', 1, 7, "':'"),
     ('start: "a', 1, 8, "not closed on its line"),
     ('start: "a\n"', 1, 8, "not closed on its line"),

@@ -78,8 +78,10 @@ class Names:
                 raise self._source.error(offset, f"{name} is not defined", hint=self._suggestion(name))
         if start not in self.rules:
             names = ", ".join(list(self.rules)[:8]) or "none"
+            end = len(self._source.text.rstrip())
+            first = next((rule.offset for rule in self.rules.values() if rule.offset is not None), end)
             raise self._source.error(
-                len(self._source.text),
+                first,
                 f"there is no rule {start!r} to start from",
                 hint=f"define it or choose another with {parameter}=; the rules are: {names}",
             )
