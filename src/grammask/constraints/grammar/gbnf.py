@@ -169,6 +169,7 @@ class _Parser:
         cursor.advance()
         code_points: list[int] = []
         while cursor.peek() != '"':
+            time_limit.check()
             if cursor.at_end:
                 raise self._source.error(start, "this string is never closed", hint='end it with "')
             code_points.append(self._character())
