@@ -144,6 +144,8 @@ UNSATISFIABLE: list[tuple[Any, str]] = [
     ({"$defs": {"a": {"type": "object", "properties": {"n": {"$ref": "#/$defs/a"}}, "required": ["n"]}},
       "$ref": "#/$defs/a"}, "/$defs/a"),
     ({"type": "object", "minProperties": 2, "propertyNames": {"enum": ["a"]}}, ""),
+    ({"type": "object", "patternProperties": {"^a": {}}, "minProperties": 2, "maxProperties": 1}, ""),
+    ({"type": "object", "dependentRequired": {"a": ["b"]}, "required": ["a"], "maxProperties": 1}, ""),
     ({"enum": []}, ""),
     ({"allOf": [{"const": 1}, {"const": 2}]}, ""),
 ]  # fmt: skip

@@ -61,6 +61,11 @@ VALUES: list[tuple[Any, list[Any], list[Any]]] = [
         [{"a": 1}, {"a": 1, "c": 1}],
     ),
     (
+        {"type": "object", "dependentRequired": {"a": ["b"], "b": ["c"]}, "maxProperties": 3},
+        [{}, {"d": 1, "e": 1, "f": 1}, {"b": 1, "c": 1}, {"a": 1, "b": 1, "c": 1}],
+        [{"a": 1, "b": 1}, {"b": 1}, {"a": 1, "b": 1, "c": 1, "d": 1}],
+    ),
+    (
         {"type": "object", "dependentSchemas": {"a": {"properties": {"b": {"type": "integer"}}}}},
         [{"b": "x"}, {"a": 1, "b": 2}],
         [{"a": 1, "b": "x"}],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import copy
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -60,13 +61,15 @@ def frames(
     Raises:
         ConstraintTooLarge: too many conditions of which some member must fulfil each.
     """
+    if cell.high is not None and cell.low > cell.high:
+        return []
     if not (cell.clauses or cell.tests or cell.implied) and len(cell.foralls) < 2:
         others = _others(cell, formulas)
         if others is not None:
             plain = _plain_frame(cell, others, formulas, keys)
             return [] if plain is None else [plain]
     found: list[ObjectFrame] = []
-    waiting = [cell]
+    waiting = [cell] if cell.high is None or not cell.implied else _spelled_out(cell, formulas, algebra)
     while waiting:
         time_limit.check()
         part = waiting.pop()
@@ -86,6 +89,29 @@ def frames(
         if single is not None:
             found.append(single)
     return found
+
+
+def _spelled_out(cell: ObjectCell, formulas: Formulas, algebra: ObjectAlgebra) -> list[ObjectCell]:
+    """The cell cut by which of the names that ask for others are there.
+
+    A frame cannot follow such names and have a greatest number of members at once.
+    """
+    whole = copy(cell)
+    whole.implied = ()
+    mentioned = [*cell.required, *[name for implied in cell.implied for name in (implied[0], *implied[1])]]
+    whole.props = {**cell.props, **{name: formulas.true for name in mentioned if name not in cell.props}}
+    parts = [whole]
+    for name, others in cell.implied:
+        without = ObjectCell({}, tests={name: formulas.false})
+        with_others = ObjectCell({}, required=(name, *others))
+        cut = [algebra.meet(part, option) for part in parts for option in (without, with_others)]
+        parts = [part for part in cut if part is not None]
+        if len(parts) > MAX_FRAMES:
+            raise ConstraintTooLarge(
+                f"maxProperties beside dependentRequired, which leave more than {MAX_FRAMES} cases",
+                hint="drop one of the two",
+            )
+    return parts
 
 
 def _others(cell: ObjectCell, formulas: Formulas) -> Formula | None:
