@@ -69,6 +69,7 @@ class _Place:
         self._order = order
         self._instance = instance
         self._applied: list[dict[str, Any]] = []
+        self._refuted: list[dict[str, Any]] = []
         self._constants: dict[str, None] = {}
         self._declared: dict[str, None] = {}
         self._required: dict[str, None] = {}
@@ -98,14 +99,17 @@ class _Place:
         found: list[Any] = []
         refuted: list[Any] = []
         item = self._instance[position]
+        # A whole that does not hold may count too few or too many items: each still passes the test or does not.
+        tests = [schema["contains"] for schema in [*self._applied, *self._refuted] if "contains" in schema]
         for schema in self._applied:
             items = schema.get("items", True)
             prefix = schema.get("prefixItems", items if isinstance(items, list) else [])
             rest = schema.get("additionalItems", True) if isinstance(items, list) else items
             found.append(prefix[position] if position < len(prefix) else rest)
-            for keyword in ("contains", "unevaluatedItems"):
-                if keyword in schema:
-                    (found if self._order.holds(schema[keyword], item) else refuted).append(schema[keyword])
+            if "unevaluatedItems" in schema:
+                tests.append(schema["unevaluatedItems"])
+        for test in tests:
+            (found if self._order.holds(test, item) else refuted).append(test)
         return found, refuted
 
     def read(self, schema: Any) -> None:
@@ -171,6 +175,9 @@ class _Place:
                 self.refute(sub)
         if not isinstance(schema, dict):
             return
+        if "$ref" in schema and self._order._alone:
+            schema = {"$ref": schema["$ref"]}
+        self._refuted.append(schema)
         for keyword in ("properties", "required", "dependentSchemas", "dependencies", "dependentRequired"):
             self._conditions.update(dict.fromkeys(schema.get(keyword, ())))
         holds = self._order.holds

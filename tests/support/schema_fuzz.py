@@ -214,7 +214,7 @@ class Judges:
     def valid(self, instance: Any) -> bool | None:
         try:
             verdicts = {bool(self._python.is_valid(instance)), bool(self._rust.is_valid(instance))}
-        except (RecursionError, ValueError):
+        except (RecursionError, TypeError, ValueError):  # jsonschema fails on "items": false beside additionalItems
             return None
         return verdicts.pop() if len(verdicts) == 1 else None
 

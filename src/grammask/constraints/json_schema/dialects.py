@@ -26,15 +26,17 @@ ARRAY = frozenset(
 )
 MENTIONED = "(mentioned)"
 """Not a keyword of any draft: names that a condition asks for, which gives them a place in the order of properties."""
+ABSENT = "(absent)"
+"""Not a keyword of any draft: names that the object does not have. Like all negations it gives them no place."""
 OBJECT = frozenset(
     {"properties", "patternProperties", "additionalProperties", "propertyNames", "required"}
-    | {"minProperties", "maxProperties", "dependentRequired", MENTIONED}
+    | {"minProperties", "maxProperties", "dependentRequired", MENTIONED, ABSENT}
 )
 
 _COMMON = (
     frozenset({"type", "enum", "allOf", "anyOf", "oneOf", "not", "$ref", "dependencies"})
     | (ARRAY - {"prefixItems", "contains", "minContains", "maxContains"})
-    | (OBJECT - {"propertyNames", "dependentRequired", MENTIONED})
+    | (OBJECT - {"propertyNames", "dependentRequired", MENTIONED, ABSENT})
     | STRING
     | NUMBER
 )

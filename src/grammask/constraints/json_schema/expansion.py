@@ -19,7 +19,7 @@ from typing import Any
 from grammask.constraints.json_schema import formulas as f
 from grammask.constraints.json_schema import numbers, strings
 from grammask.constraints.json_schema.arrays import ArrayCell
-from grammask.constraints.json_schema.dialects import APPLICATORS, IN_PLACE, MENTIONED, REFERENCES, UNEVALUATED
+from grammask.constraints.json_schema.dialects import ABSENT, APPLICATORS, IN_PLACE, MENTIONED, REFERENCES, UNEVALUATED
 from grammask.constraints.json_schema.documents import Node, escape
 from grammask.constraints.json_schema.formulas import Formula
 from grammask.constraints.json_schema.keys import EVERY_KEY, NO_KEY
@@ -309,9 +309,11 @@ class Expander:
                 continue
             wanted = reader.child(node, schema, tokens)
             if wanted is formulas.true:
+                parts.append(self._made_local(node, {MENTIONED: [name]}, tokens))
                 continue
+            absent = self._made_local(node, {ABSENT: [name]}, tokens)
             present = self._made_local(node, {"type": "object", MENTIONED: [name], "required": [name]}, tokens)
-            parts.append(self._or([formulas.not_(present), formulas.and_([present, wanted])], "cases"))
+            parts.append(self._or([absent, formulas.and_([present, wanted])], "cases"))
         return parts
 
     def _made_local(self, node: Node, keywords: dict[str, Any], tokens: str) -> Formula:

@@ -37,9 +37,10 @@ class ObjectCell:
         clauses: of each, at least one alternative is fulfilled by some member.
         implied: (name, those that must be there if it is).
         evaluated: the names that annotations of this cell cover (for unevaluatedProperties).
+        demanded: those of the required names that no ``required`` lists: that gives them no place in the order.
     """
 
-    __slots__ = ("clauses", "evaluated", "foralls", "high", "implied", "low", "props", "required", "tests")
+    __slots__ = ("clauses", "demanded", "evaluated", "foralls", "high", "implied", "low", "props", "required", "tests")
 
     def __init__(
         self,
@@ -52,6 +53,7 @@ class ObjectCell:
         implied: tuple[tuple[str, tuple[str, ...]], ...] = (),
         evaluated: Keys | None = None,
         tests: dict[str, Formula] | None = None,
+        demanded: frozenset[str] = frozenset(),
     ) -> None:
         self.props = props
         self.tests = tests or {}
@@ -62,6 +64,7 @@ class ObjectCell:
         self.clauses = clauses
         self.implied = implied
         self.evaluated = evaluated
+        self.demanded = demanded
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -76,6 +79,7 @@ class ObjectCell:
             self.clauses,
             self.implied,
             self.evaluated,
+            self.demanded,
         )
 
     def with_evaluated(self, evaluated: Keys | None) -> ObjectCell:
@@ -89,6 +93,7 @@ class ObjectCell:
             self.implied,
             evaluated,
             self.tests,
+            self.demanded,
         )
 
 
@@ -121,6 +126,9 @@ class ObjectAlgebra:
         evaluated = a.evaluated if b.evaluated is None else b.evaluated
         if a.evaluated is not None and b.evaluated is not None:
             evaluated = a.evaluated.union(b.evaluated)
+        demanded = a.demanded | b.demanded
+        if demanded:
+            demanded -= {name for cell in (a, b) for name in cell.required if name not in cell.demanded}
         highs = [high for high in (a.high, b.high) if high is not None]
         return self.simplify(
             ObjectCell(
@@ -133,6 +141,7 @@ class ObjectAlgebra:
                 unique([*a.implied, *b.implied]),
                 evaluated,
                 self._merged(a.tests, b.tests),
+                demanded,
             )
         )
 
@@ -148,7 +157,7 @@ class ObjectAlgebra:
     def simplify(self, cell: ObjectCell) -> ObjectCell | None:
         """Turns one-way clauses into required names, drops what already holds, and sees plain contradictions."""
         false = self._formulas.false
-        tests, required = cell.tests, cell.required
+        tests, required, demanded = cell.tests, cell.required, cell.demanded
         clauses: tuple[Clause, ...] = cell.clauses
         if cell.high is not None and max(cell.low, len(required)) > cell.high:
             return None
@@ -168,15 +177,26 @@ class ObjectAlgebra:
                 only = only_name(options[0][0])
                 if len(options) == 1 and only is not None:
                     tests[only] = self._formulas.both(tests.get(only, self._formulas.true), options[0][1])
-                    required = unique([*required, only])
+                    if only not in required:
+                        required, demanded = (*required, only), demanded | {only}
                 else:
                     kept.append(tuple(options))
             clauses = unique(kept)
         for name, others in cell.implied:
             if name in required:
+                demanded = demanded.union([other for other in others if other not in required])
                 required = unique([*required, *others])
         result = ObjectCell(
-            cell.props, cell.foralls, required, cell.low, cell.high, clauses, cell.implied, cell.evaluated, tests
+            cell.props,
+            cell.foralls,
+            required,
+            cell.low,
+            cell.high,
+            clauses,
+            cell.implied,
+            cell.evaluated,
+            tests,
+            demanded,
         )
         for name in required:
             if self.value_of(result, name) is false:
@@ -228,7 +248,9 @@ class ObjectAlgebra:
         for alternatives in cell.clauses:
             cells.append(ObjectCell({}, foralls=tuple([(keys, not_(formula)) for keys, formula in alternatives])))
         for name, others in cell.implied:
-            cells.extend([ObjectCell({}, required=(name,), tests={other: false}) for other in others if other != name])
+            for other in others:
+                if other != name:
+                    cells.append(ObjectCell({}, required=(name,), tests={other: false}, demanded=frozenset((name,))))
         return cells
 
 

@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 from grammask.constraints.json_schema.formulas import Formula, Formulas
-from grammask.constraints.json_schema.keys import Keys, KeySpace
+from grammask.constraints.json_schema.keys import Keys, KeySpace, one
 from grammask.constraints.json_schema.object_cells import ObjectAlgebra, ObjectCell, only_name
 from grammask.constraints.json_schema.strings import is_spellable
 from grammask.constraints.json_schema.values import Value
@@ -164,7 +164,10 @@ def _told_apart(cell: ObjectCell, formulas: Formulas, algebra: ObjectAlgebra) ->
     for bit, formula in tests[name].items():
         flat[formula] = flat.get(formula, 0) | 1 << bit
     base = algebra.value_of(cell, name)
-    options = [ObjectCell({}, required=(name,), tests={name: part}) for part, _ in _split_flat(base, flat, formulas)]
+    options = [
+        ObjectCell({}, required=(name,), tests={name: part}, demanded=frozenset((name,)))
+        for part, _ in _split_flat(base, flat, formulas)
+    ]
     if name not in cell.required:
         options.append(ObjectCell({}, tests={name: formulas.false}))
     parts = [algebra.meet(cell, option) for option in options]
@@ -182,19 +185,22 @@ def _frame(
     false = formulas.false
     names: dict[str, None] = dict.fromkeys(cell.props)
     for name in cell.required:
-        names[name] = None
+        if not ordered or name not in cell.demanded:
+            names[name] = None
     for name, others in cell.implied:
         names.update(dict.fromkeys([name, *others]))
     declared = len(names) if ordered else None
+    # A demanded name without a place in the order is an obligation: one of the others must have it.
+    clauses = [*cell.clauses, *[((one(name), formulas.true),) for name in cell.required if name not in names]]
     names.update(dict.fromkeys(cell.tests))
     families: frozenset[object] = frozenset()
-    mentioned = [*cell.foralls, *[option for clause in cell.clauses for option in clause]]
+    mentioned = [*cell.foralls, *[option for clause in clauses for option in clause]]
     for listed, _ in mentioned:
         if listed.families:
             families |= listed.families
         if not listed.names <= names.keys():
             names.update(dict.fromkeys(sorted(listed.names - names.keys())))
-    if len(cell.clauses) > MAX_OBLIGATIONS:
+    if len(clauses) > MAX_OBLIGATIONS:
         raise ConstraintTooLarge(
             f"an object with more than {MAX_OBLIGATIONS} alternatives to fulfil at once",
             hint="tell alternatives apart by a required property with different constants",
@@ -210,10 +216,10 @@ def _frame(
                 return None
             continue
         values: tuple[tuple[Formula, int], ...] = ((base, 0),)
-        if cell.clauses:
+        if clauses:
             tests = [
                 (bit, formula)
-                for bit, clause in enumerate(cell.clauses)
+                for bit, clause in enumerate(clauses)
                 for listed, formula in clause
                 if keys.contains(listed, name)
             ]
@@ -229,10 +235,7 @@ def _frame(
         if base is false:
             continue
         tests = [
-            (bit, formula)
-            for bit, clause in enumerate(cell.clauses)
-            for listed, formula in clause
-            if _covers(listed, known)
+            (bit, formula) for bit, clause in enumerate(clauses) for listed, formula in clause if _covers(listed, known)
         ]
         by_value.setdefault(_alternatives(base, tests, formulas, max_split), []).append(language)
     for values, languages in by_value.items():
@@ -241,15 +244,15 @@ def _frame(
             language = keys.any_of([language, keys.listed(loose.pop(values))])
         members.append(Member(None, language, False, values))
     members += [Member(None, keys.listed(listed), False, values) for values, listed in loose.items()]
-    if cell.clauses:
+    if clauses:
         reachable = 0
         for member in members:
             for _, mask in member.values:
                 reachable |= mask
-        if reachable != (1 << len(cell.clauses)) - 1:
+        if reachable != (1 << len(clauses)) - 1:
             return None
     if not cell.implied:
-        return ObjectFrame(tuple(members), cell.low, cell.high, len(cell.clauses), ())
+        return ObjectFrame(tuple(members), cell.low, cell.high, len(clauses), ())
     implied = [
         (places[name], tuple([places.get(other, -1) for other in others]))
         for name, others in cell.implied
@@ -267,9 +270,10 @@ def _frame(
             cell.clauses,
             cell.implied,
             tests=cell.tests,
+            demanded=cell.demanded,
         )
         return _frame(narrowed, formulas, algebra, keys, max_split, ordered)
-    return ObjectFrame(tuple(members), cell.low, cell.high, len(cell.clauses), tuple(implied))
+    return ObjectFrame(tuple(members), cell.low, cell.high, len(clauses), tuple(implied))
 
 
 def _alternatives(

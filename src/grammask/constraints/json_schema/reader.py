@@ -13,7 +13,7 @@ from typing import Any
 from grammask.constraints.json_schema import formats, numbers, strings, values
 from grammask.constraints.json_schema import formulas as f
 from grammask.constraints.json_schema.arrays import ArrayCell, Count
-from grammask.constraints.json_schema.dialects import ARRAY, MENTIONED, NUMBER, OBJECT, STRING
+from grammask.constraints.json_schema.dialects import ABSENT, ARRAY, MENTIONED, NUMBER, OBJECT, STRING
 from grammask.constraints.json_schema.documents import Documents, Node, Resource, Scope, escape
 from grammask.constraints.json_schema.formulas import Formula, Formulas
 from grammask.constraints.json_schema.keys import EVERY_KEY, Keys
@@ -416,7 +416,8 @@ class Reader:
         low = self._size(node, "minProperties") or 0
         high = self._size(node, "maxProperties")
         implied = self._implied(node) if "dependentRequired" in active else ()
-        return ObjectCell(props, tuple(foralls), tuple(required), low, high, (), implied)
+        tests = dict.fromkeys(active.get(ABSENT, ()), self.formulas.false)
+        return ObjectCell(props, tuple(foralls), tuple(required), low, high, (), implied, tests=tests)
 
     def _implied(self, node: Node) -> tuple[tuple[str, tuple[str, ...]], ...]:
         table = node.active["dependentRequired"]
