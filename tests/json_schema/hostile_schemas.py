@@ -297,6 +297,9 @@ DOCUMENTS = {
         COMPILED,
     ),
     "5 MB in one string": Row(lambda: {"const": "text " * 1_000_000}, EITHER),
+    "5 MB in one property": Row(
+        lambda: {"properties": {"a": {"const": "text " * 1_000_000}}}, TOO_LARGE, "/properties/a"
+    ),
     "5 MB in one string, every spelling": Row(
         lambda: {"const": "text " * 1_000_000}, EITHER, options={"escapes": "all"}
     ),

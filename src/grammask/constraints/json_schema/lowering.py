@@ -18,6 +18,7 @@ from grammask import _core
 from grammask.constraints.json_schema import arrays, numbers, objects, strings
 from grammask.constraints.json_schema.array_language import array_expression
 from grammask.constraints.json_schema.arrays import ArrayLayout
+from grammask.constraints.json_schema.documents import escape
 from grammask.constraints.json_schema.formulas import Formula
 from grammask.constraints.json_schema.keys import KeySpace, spelled
 from grammask.constraints.json_schema.numbers import NumberCell, NumberSpelling
@@ -28,6 +29,7 @@ from grammask.engine.errors import RAISE_LIMITS, ConstraintError, ConstraintTooL
 
 if TYPE_CHECKING:
     from grammask._core import Builder, Expr
+    from grammask.constraints.json_schema.documents import Node
     from grammask.constraints.json_schema.expansion import Expander
     from grammask.constraints.json_schema.shapes import ShapeAlgebra
 
@@ -282,16 +284,22 @@ class Lowering:
         raise type(error)(error.message, pointer=pointer, hint=error.hint) from error
 
     def _near(self, formula: Formula) -> str:
-        """The place in the schema that a formula speaks of; for constants, which have none, that of the object or array
-        that holds them."""
+        """The place in the schema that a formula speaks of.
+
+        Constants have none of their own: theirs is that of the property that they are the value of, or else of the
+        object or array that holds them.
+        """
         seen = {formula}
-        while (place := _place(formula)) is None:
+        while (node := _node(formula)) is None:
             holder = next((known for known, plan in self._plans.items() if formula in plan.children()), None)
             if holder is None or holder in seen:
                 return ""
+            node = _node(holder)
+            if node is not None:
+                return node.pointer + _declaration(node, self._plans[holder], formula)
             seen.add(holder)
             formula = holder
-        return place
+        return node.pointer
 
     def _body(self, formula: Formula, productive: set[Formula]) -> Expr:
         builder, plan = self._builder, self._plans[formula]
@@ -353,14 +361,30 @@ _EXPLAINABLE = (ConstraintError, _core.ConstraintTooLargeError, RecursionError, 
 
 def _place(formula: Formula) -> str | None:
     """A place in the schema that a formula speaks of."""
+    node = _node(formula)
+    return None if node is None else node.pointer
+
+
+def _node(formula: Formula) -> Node | None:
+    """The first subschema in a formula."""
     if formula.kind in ("atom", "local"):
-        pointer: str = formula.payload.pointer
-        return pointer
+        node: Node = formula.payload
+        return node
     for arg in formula.args:
-        found = _place(arg)
+        found = _node(arg)
         if found is not None:
             return found
     return None
+
+
+def _declaration(node: Node, plan: Plan, value: Formula) -> str:
+    """Where an object schema declares the property that has a value, relative to it; nothing if it does not."""
+    declared = node.schema.get("properties")
+    for frame in plan.frames:
+        for member in frame.members:
+            if isinstance(declared, dict) and member.name in declared and any(f is value for f, _ in member.values):
+                return f"/properties/{escape(str(member.name))}"
+    return ""
 
 
 def _frame_possible(frame: ObjectFrame, known: set[Formula]) -> bool:
