@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -199,6 +200,25 @@ def test_references_to_unknown_documents(acceptor: Any) -> None:
     compiled = acceptor(schema, registry={"http://example.com/other": other})
     assert compiled.value({"a": 1})
     assert not compiled.value({"a": "x"})
+
+
+def test_reports_on_what_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(import_module("grammask.constraints.json_schema.explain"), "SECONDS", 0.1)
+    excluded = [{"a": i, "b": [i], "c": {"d": i}} for i in range(1_000)]
+    report = JsonSchema({"type": "object", "not": {"enum": excluded}}).report()
+    assert report[-1].status == "refused"
+    assert "time limit" in report[-1].how
+
+
+def test_reports_on_what_has_no_end() -> None:
+    cycle: dict[str, Any] = {"type": "object"}
+    cycle["properties"] = {"a": cycle}
+    doubled = nested(40, lambda inner: {"anyOf": [inner, inner]})
+    for schema in (cycle, doubled):
+        with pytest.raises(ConstraintTooLarge):
+            JsonSchema(schema).report()
+    report = JsonSchema({"properties": {1: True}}).report()
+    assert report[-1].status == "refused"
 
 
 def test_text_that_is_no_schema() -> None:

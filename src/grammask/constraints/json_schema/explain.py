@@ -9,12 +9,19 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from grammask.constraints.json_schema import dialects, formats
 from grammask.constraints.json_schema.dialects import Dialect
 from grammask.constraints.json_schema.documents import Documents, Resource, escape
-from grammask.engine.errors import ConstraintError
+from grammask.engine import time_limit
+from grammask.engine.errors import ConstraintError, ConstraintTooLarge
 
 if TYPE_CHECKING:
     from grammask.constraints.json_schema.constraint import JsonSchema
 
 Status = Literal["enforced", "annotation", "refused"]
+
+SECONDS = 30.0
+"""How long a schema is compiled to see what it fails with."""
+MAX_ENTRIES = 300_000
+MAX_POINTER = 10_000
+"""Schemas given as Python objects may hold themselves, or the same object in very many places."""
 
 
 class Entry(NamedTuple):
@@ -110,6 +117,9 @@ def explain(
     Args:
         schema: as for ``JsonSchema``, or one (then with its options).
         registry: URI -> schema, for references to other documents.
+
+    Raises:
+        ConstraintTooLarge: more than 300,000 keywords.
     """
     from grammask.constraints.json_schema.constraint import JsonSchema
 
@@ -121,13 +131,20 @@ def explain(
         here, resource, pointer = waiting.pop()
         if not isinstance(here, dict):
             continue
+        if len(entries) > MAX_ENTRIES or len(pointer) > MAX_POINTER:
+            raise ConstraintTooLarge(
+                f"more than {MAX_ENTRIES} keywords to report on, or too deep a place",
+                pointer=pointer,
+                hint="report on a part of the schema",
+            )
         resource = documents.nested(here, resource, pointer)
         children: list[tuple[Any, Resource, str]] = []
         for keyword, value in here.items():
             entries.append(_entry(here, keyword, resource.dialect, pointer, constraint))
             if keyword in dialects.SCHEMA_MAPS and isinstance(value, dict):
                 base = f"{pointer}/{keyword}"
-                children += [(sub, resource, f"{base}/{escape(name)}") for name, sub in value.items()]
+                named = [(name, sub) for name, sub in value.items() if isinstance(name, str)]
+                children += [(sub, resource, f"{base}/{escape(name)}") for name, sub in named]
             elif keyword in dialects.SCHEMA_LISTS and isinstance(value, list):
                 children += [(sub, resource, f"{pointer}/{keyword}/{i}") for i, sub in enumerate(value)]
             elif keyword in dialects.SCHEMA_POSITIONS:
@@ -186,8 +203,9 @@ def _problem(constraint: JsonSchema) -> ConstraintError | None:
 
     vocabulary = _core.Vocabulary([bytes([byte]) for byte in range(256)] + [None], [256], 257)
     try:
-        builder = _core.Builder(vocabulary)
-        builder.compile(constraint.lower(builder))
+        builder = _core.Builder(vocabulary, max_seconds=SECONDS)
+        with time_limit.Limited(SECONDS):
+            builder.compile(constraint.lower(builder))
     except ConstraintError as error:
         return error
     except (_core.ConstraintTooLargeError, ValueError) as error:
