@@ -123,6 +123,24 @@ uint32_t count_limit(std::optional<uint64_t> n) {
   return static_cast<uint32_t>(*n);
 }
 
+ItemRules item_rules(size_t kinds, const std::vector<std::vector<std::pair<uint32_t, uint32_t>>>& positions,
+                     const std::vector<std::pair<uint64_t, std::optional<uint64_t>>>& counts) {
+  if (positions.empty()) throw std::invalid_argument("positions must not be empty: the last one is for all others");
+  if (counts.size() > ItemRules::kMostCounts) {
+    throw std::invalid_argument("at most " + std::to_string(ItemRules::kMostCounts) + " counts");
+  }
+  ItemRules rules;
+  for (const auto& [low, high] : counts) rules.counts.push_back({count_limit(low), count_limit(high)});
+  for (const auto& position : positions) {
+    auto& choices = rules.positions.emplace_back();
+    for (const auto& [kind, counted] : position) {
+      if (kind >= kinds) throw std::invalid_argument("there is no kind " + std::to_string(kind));
+      choices.push_back({kind, counted});
+    }
+  }
+  return rules;
+}
+
 ObjectSpec object_spec(Builder& b, ExprPool& pool, nb::sequence members, ExprId open, ExprId colon, ExprId comma,
                        ExprId close, uint64_t min_members, std::optional<uint64_t> max_members, bool ordered,
                        uint32_t obligations,
@@ -315,6 +333,27 @@ void bind_builder(nb::module_& m) {
           },
           "item"_a, nb::kw_only(), "open"_a, "comma"_a, "close"_a, "prefix"_a = std::vector<ExprId>{},
           "min_items"_a = 0, "max_items"_a = nb::none())
+      .def(
+          "counted_array",
+          [](Builder& b, std::vector<ExprId> kinds,
+             const std::vector<std::vector<std::pair<uint32_t, uint32_t>>>& positions, ExprId open, ExprId comma,
+             ExprId close, const std::vector<std::pair<uint64_t, std::optional<uint64_t>>>& counts, bool repeats,
+             uint64_t min_items, std::optional<uint64_t> max_items, std::optional<ExprId> before_item) {
+            ItemRules rules = item_rules(kinds.size(), positions, counts);
+            rules.repeats = repeats;
+            rules.min_items = count_limit(min_items);
+            rules.max_items = count_limit(max_items);
+            return b.search([&](ExprPool&) {
+              b.check(kinds);
+              const ExprId before = before_item.value_or(ExprPool::kEpsilonId);
+              for (const ExprId e : {open, comma, close, before}) b.check(e);
+              return b.arena().unique_array({std::move(kinds), ExprPool::kEmptyId, open, comma, close, rules.min_items,
+                                             rules.max_items, before, std::move(rules)});
+            });
+          },
+          "kinds"_a, "positions"_a, nb::kw_only(), "open"_a, "comma"_a, "close"_a,
+          "counts"_a = std::vector<std::pair<uint64_t, std::optional<uint64_t>>>{}, "repeats"_a = false,
+          "min_items"_a = 0, "max_items"_a = nb::none(), "before_item"_a = nb::none())
       .def(
           "memo_get",
           [](Builder& b, const std::string& key) -> std::optional<ExprId> {

@@ -4,13 +4,16 @@
 
 #include "grammar/arena.hpp"
 #include "grammar/json_text.hpp"
-#include "regular/characters.hpp"
-#include "regular/decimal.hpp"
 
 namespace grammask {
 
 UniqueArrayFrame::UniqueArrayFrame(Arena& arena, uint32_t index, UniqueArraySpec spec)
-    : arena_(arena), pool_(arena.pool()), index_(index), spec_(std::move(spec)), values_(arena.pool()) {
+    : arena_(arena),
+      pool_(arena.pool()),
+      index_(index),
+      spec_(std::move(spec)),
+      values_(arena.pool()),
+      spellings_(arena) {
   bodies_.assign(spec_.prefix.size() + 1, 0);
   for (uint32_t i = 0; i < bodies_.size(); ++i) depth_ = std::max<uint32_t>(depth_, pool_.node(item_of(i)).depth);
   states_.push_back({});
@@ -38,6 +41,7 @@ ExprId UniqueArrayFrame::body_of(uint32_t family) {
 }
 
 bool UniqueArrayFrame::checked(uint32_t id, uint32_t family) {
+  if (two_equal()) return false;
   return states_[id].unspelled || arena_.has_real_letters(body_of(family));
 }
 
@@ -46,6 +50,7 @@ uint32_t UniqueArrayFrame::intern(const State& s) {
   for (const uint32_t v : {static_cast<uint32_t>(s.phase) << 1 | s.vague, s.count, s.values}) {
     key.append(reinterpret_cast<const char*>(&v), sizeof v);
   }
+  key.append(reinterpret_cast<const char*>(s.copies.data()), s.copies.size() * sizeof(ExprId));
   const auto [it, inserted] = state_index_.try_emplace(std::move(key), static_cast<uint32_t>(states_.size()));
   if (inserted) states_.push_back(s);
   return it->second;
@@ -62,11 +67,34 @@ UniqueArrayFrame::State UniqueArrayFrame::after(const State& s) const {
 }
 
 bool UniqueArrayFrame::possible() {
+  if (spec_.kinds) return counts().completable(ItemCounts::kStart);
   if (spec_.max_items < spec_.min_items) return false;
   for (uint32_t i = 0; i < spec_.min_items && i <= spec_.prefix.size(); ++i) {
     if (!pool_.alive(body_of(family_at(i)))) return false;
   }
   return completable(0, 0, nullptr);
+}
+
+// Values met by reading on byte by byte, with few bytes out of many, no blanks and no escapes: most of a short list, or
+// enough of many.
+std::map<std::string, JsonText> UniqueArrayFrame::easy_values(ExprId body, uint64_t enough) {
+  constexpr uint64_t kTriedPerValue = 40, kTriedAnyway = 2000;
+  constexpr int kBytes = 16;
+  std::map<std::string, JsonText> found;
+  std::vector<std::pair<ExprId, std::string>> texts{{body, ""}};
+  for (size_t at = 0; at < texts.size() && found.size() < enough; ++at) {
+    if (texts.size() > kTriedAnyway + kTriedPerValue * enough) break;
+    const grammask::State& s = arena_.state(texts[at].first);
+    std::vector<int> taken(s.next.size(), 0);
+    for (int b = ' ' + 1; b < 0x7f; ++b) {
+      const uint8_t c = s.class_of[b];
+      if (b == '\\' || s.next[c] == ExprPool::kEmptyId || taken[c]++ == kBytes) continue;
+      texts.emplace_back(s.next[c], texts[at].second + static_cast<char>(b));
+      if (!pool_.nullable(s.next[c])) continue;
+      if (auto value = parse_json_text(texts.back().second)) found.emplace(value->canonical(), std::move(*value));
+    }
+  }
+  return found;
 }
 
 // Values, not texts: white space and spellings make texts endless where values are few.
@@ -75,21 +103,31 @@ const UniqueArrayFrame::FewValues& UniqueArrayFrame::few_values(uint32_t family)
   if (known != few_values_.end()) return known->second;
   // A position with as many values as there are positions can always be filled last. Larger needs are taken on trust.
   constexpr uint32_t kMostCounted = 256;
-  const uint32_t enough = std::min(spec_.min_items, kMostCounted);
+  const uint64_t enough = spec_.kinds ? spec_.kinds->enough() : std::min(spec_.min_items, kMostCounted);
   FewValues found;
   ExprId e = body_of(family);
   static const FewValues unknown;
   if (!bodies_[family]) return unknown;  // rules are still to be defined
   if (!arena_.has_real_letters(e)) {
+    const auto easy = easy_values(e, enough);
+    if (easy.size() < enough) {
+      ExprId listed = ExprPool::kEmptyId;
+      for (const auto& [canonical, value] : easy) {
+        found.values.push_back({canonical, spellings_.of(value, canonical)});
+        listed = pool_.unite(listed, found.values.back().spellings);
+      }
+      e = pool_.intersect(e, pool_.complement(listed));
+    }
     std::string text;
-    while (found.values.size() < enough && pool_.shortest(e, text)) {
+    while (easy.size() < enough && found.values.size() < enough && pool_.shortest(e, text)) {
       const auto value = parse_json_text(text);
       if (!value) break;
-      const ExprId all = spellings(*value);
-      found.values.push_back({value->canonical(), all});
+      const std::string canonical = value->canonical();
+      const ExprId all = spellings_.of(*value, canonical);
+      found.values.push_back({canonical, all});
       e = pool_.intersect(e, pool_.complement(all));
     }
-    found.few = found.values.size() < enough;
+    found.few = easy.size() < enough && found.values.size() < enough;
   }
   if (!found.few) found.values.clear();
   return few_values_[family] = std::move(found);
@@ -153,6 +191,11 @@ const UniqueArrayFrame::Refused& UniqueArrayFrame::refused(uint32_t id) {
 }
 
 bool UniqueArrayFrame::possible_if(const std::function<bool(ExprId)>& productive) const {
+  if (spec_.kinds) {
+    ItemRules rules = *spec_.kinds;
+    for (const ExprId kind : spec_.prefix) rules.supply.push_back(productive(kind) ? ItemRules::kUnbounded : 0);
+    return ItemCounts(std::move(rules)).completable(ItemCounts::kStart);
+  }
   const uint32_t positions = std::min(spec_.min_items, static_cast<uint32_t>(spec_.prefix.size()) + 1);
   for (uint32_t i = 0; i < positions; ++i) {
     if (!productive(item_of(family_at(i)))) return false;
@@ -167,6 +210,7 @@ ExprId UniqueArrayFrame::expand(uint32_t id) {
     t.phase = Phase::kFirst;
     return pool_.concat(spec_.open, pool_.frame(index_, intern(t), depth_));
   }
+  if (spec_.kinds) return next_items(id);
   ExprId more = ExprPool::kEmptyId;
   const uint32_t family = family_at(s.count);
   // Whether another item is left at all may depend on the one that is not known.
@@ -179,54 +223,74 @@ ExprId UniqueArrayFrame::expand(uint32_t id) {
   return pool_.unite(more, s.count >= spec_.min_items ? spec_.close : ExprPool::kEmptyId);
 }
 
-ExprId UniqueArrayFrame::onward(uint32_t id, const Lengths&) {
+ExprId UniqueArrayFrame::onward(uint32_t id, const Lengths& length) {
   const State& s = states_[id];
+  if (spec_.kinds && s.phase != Phase::kStart) return onward_with_kinds(id, length);
   return s.phase != Phase::kStart && s.count >= spec_.min_items ? spec_.close : expand(id);
 }
 
 uint32_t UniqueArrayFrame::missing(uint32_t id) {
+  if (spec_.kinds) return counts().missing(states_[id].count);
   return spec_.min_items - std::min(spec_.min_items, states_[id].count);
 }
 
-ExprId UniqueArrayFrame::key_body(uint32_t id, uint32_t family) {
-  const ExprId seen = pool_.unite(states_[id].spellings, refused(id).spellings);
-  const ExprId body = body_of(family);
+// What is left of the items once some texts are excluded.
+ExprId UniqueArrayFrame::other_than(ExprId seen, ExprId body) {
   if (seen == ExprPool::kEmptyId) return body;
   const ExprId left = pool_.intersect(body, pool_.complement(seen));
   return arena_.open_ended(body) || pool_.alive(left) ? left : ExprPool::kEmptyId;
 }
 
-ExprId UniqueArrayFrame::after_key(uint32_t id, uint32_t, std::optional<std::string_view> text) {
+ExprId UniqueArrayFrame::key_body(uint32_t id, uint32_t family) {
+  if (spec_.kinds) return body_of_kind(states_[id], family);
+  return other_than(pool_.unite(states_[id].spellings, refused(id).spellings), body_of(family));
+}
+
+ExprId UniqueArrayFrame::after_key(uint32_t id, uint32_t family, std::optional<std::string_view> text) {
   if (!text) {
-    State t = after(states_[id]);
+    State t = states_[id];
+    if (!spec_.kinds) {
+      t = after(t);
+    } else if (!two_equal()) {
+      const auto next = completable_after(t, family, false);
+      if (!next) return ExprPool::kEmptyId;
+      t.count = *next;
+    }
+    t.phase = Phase::kNext;
     t.vague = true;
     return pool_.frame(index_, intern(t), depth_);
   }
   // While a mask is computed, thousands of tokens that end an item and begin the next are read with the same few texts.
   constexpr size_t kMostKept = 512;
-  std::string key(reinterpret_cast<const char*>(&id), sizeof(id));
+  std::string key;
+  for (const uint32_t v : {id, family}) key.append(reinterpret_cast<const char*>(&v), sizeof v);
   key += *text;
   const auto known = after_texts_.find(key);
   if (known != after_texts_.end()) return known->second;
   if (after_texts_.size() == kMostKept) after_texts_.clear();
-  return after_texts_[std::move(key)] = after_text(id, *text);
+  return after_texts_[std::move(key)] = after_text(id, family, *text);
 }
 
-ExprId UniqueArrayFrame::after_text(uint32_t id, std::string_view text) {
+ExprId UniqueArrayFrame::after_text(uint32_t id, uint32_t family, std::string_view text) {
   const auto value = parse_json_text(text);
   if (!value) return ExprPool::kEmptyId;
+  if (spec_.kinds) return after_kind(states_[id], family, text, *value);
   State t = after(states_[id]);
-  const std::string canonical = value->canonical();
-  t.values = values_.add(t.values, 0, canonical);
-  auto spelled = spelled_.find(canonical);
-  if (spelled == spelled_.end()) spelled = spelled_.emplace(canonical, spellings(*value)).first;
-  t.unspelled = t.unspelled || spelled->second == ExprPool::kEmptyId;
-  t.spellings = pool_.unite(t.spellings, spelled->second);
+  remember(t, *value, value->canonical());
   return pool_.frame(index_, intern(t), depth_);
 }
 
+void UniqueArrayFrame::remember(State& s, const JsonText& value, const std::string& canonical) {
+  s.values = values_.add(s.values, 0, canonical);
+  const ExprId spelled = spellings_.of(value, canonical);
+  s.unspelled = s.unspelled || spelled == ExprPool::kEmptyId;
+  s.spellings = pool_.unite(s.spellings, spelled);
+}
+
 bool UniqueArrayFrame::repeats(uint32_t id, std::string_view text) {
-  const Refused& also = refused(id);
+  if (two_equal()) return false;
+  static const Refused none;
+  const Refused& also = spec_.kinds ? none : refused(id);
   if (states_[id].values == 0 && also.canonical.empty()) return false;
   const auto value = parse_json_text(text);
   if (!value) return false;
@@ -234,75 +298,125 @@ bool UniqueArrayFrame::repeats(uint32_t id, std::string_view text) {
   return values_.has(states_[id].values, canonical) || also.canonical.count(canonical) > 0;
 }
 
-// Every text that stands for the value, with any white space.
-ExprId UniqueArrayFrame::spellings(const JsonText& v) {
-  ByteSet blanks;
-  for (const char c : {' ', '\t', '\n', '\r'}) blanks.add(static_cast<uint8_t>(c));
-  const ExprId blank = pool_.repeat(pool_.set(blanks), 0, ExprPool::kUnbounded);
-  const auto quoted = [&](const std::string& s) {
-    std::vector<uint32_t> points;
-    for (size_t i = 0; i < s.size();) {
-      const auto b = static_cast<uint8_t>(s[i]);
-      const int width = b < 0x80 ? 1 : b < 0xe0 ? 2 : b < 0xf0 ? 3 : 4;
-      uint32_t c = width == 1 ? b : b & (0x7f >> width);
-      for (int k = 1; k < width && i + static_cast<size_t>(k) < s.size(); ++k) {
-        c = c << 6 | (static_cast<uint8_t>(s[i + static_cast<size_t>(k)]) & 0x3f);
-      }
-      points.push_back(c);
-      i += static_cast<size_t>(width);
+// -- with kinds
+
+ItemCounts& UniqueArrayFrame::counts() {
+  if (counts_) return *counts_;
+  ItemRules rules = *spec_.kinds;
+  constexpr uint64_t kMostNeeded = 10'000;
+  if (rules.enough() > kMostNeeded) {
+    throw TooLarge("an array that needs more than " + std::to_string(kMostNeeded) +
+                   " items, which are compared and counted");
+  }
+  for (uint32_t kind = 0; kind < spec_.prefix.size(); ++kind) {
+    uint32_t supply = ItemRules::kUnbounded;
+    if (!pool_.alive(body_of(kind))) {
+      supply = 0;
+    } else if (!rules.repeats) {
+      const FewValues& values = few_values(kind);
+      if (values.few) supply = static_cast<uint32_t>(values.values.size());
     }
-    return pool_.concat(pool_.byte('"'), pool_.concat(text(pool_, points, Spelling::kJson), pool_.byte('"')));
-  };
-  ExprId e = ExprPool::kEpsilonId;
-  switch (v.kind) {
-    case JsonText::Kind::kNull: e = pool_.literal("null"); break;
-    case JsonText::Kind::kTrue: e = pool_.literal("true"); break;
-    case JsonText::Kind::kFalse: e = pool_.literal("false"); break;
-    case JsonText::Kind::kString: e = quoted(v.scalar); break;
-    case JsonText::Kind::kNumber: {
-      DecimalSpec spec;
-      spec.minimum = spec.maximum = v.number_text();
-      try {
-        e = pool_.add_machine("decimal " + canonical_key(spec), [&] { return make_decimal_machine(spec); });
-      } catch (const std::invalid_argument&) {
-        return ExprPool::kEmptyId;  // an exponent of hundreds: see State::unspelled
-      }
-      break;
-    }
-    case JsonText::Kind::kArray:
-      e = pool_.byte(']');
-      for (size_t i = v.items.size(); i-- > 0;) {
-        e = pool_.concat(spellings(v.items[i]), e);
-        if (i > 0) e = pool_.concat(pool_.byte(','), e);
-      }
-      if (v.items.empty()) e = pool_.concat(blank, e);
-      e = pool_.concat(pool_.byte('['), e);
-      break;
-    case JsonText::Kind::kObject: {
-      ObjectSpec spec;
-      spec.ordered = false;
-      spec.open = pool_.concat(pool_.byte('{'), blank);
-      spec.colon = pool_.concat(blank, pool_.byte(':'));
-      spec.comma = pool_.concat(pool_.byte(','), blank);
-      spec.close = pool_.byte('}');
-      for (const auto& [key, value] : v.members) {
-        ObjectMember m;
-        m.key = quoted(key);
-        m.literal = key;
-        m.required = true;
-        m.values.push_back({spellings(value), 0});
-        spec.members.push_back(std::move(m));
-      }
-      e = arena_.object(std::move(spec));
-      break;
+    rules.supply.push_back(supply);
+  }
+  return counts_.emplace(std::move(rules));
+}
+
+std::optional<uint32_t> UniqueArrayFrame::completable_after(const State& s, uint32_t kind, bool again) {
+  for (const ItemRules::Choice item : counts().choices(s.count)) {
+    if (item.kind != kind) continue;
+    const auto next = counts().after(s.count, item, again);
+    return next && counts().completable(*next) ? next : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+// Whether what may follow an unknown item depends on which one it was.
+bool UniqueArrayFrame::unknown_matters(const State& s) {
+  if (two_equal()) return true;
+  const auto& choices = counts().choices(s.count);
+  return std::any_of(choices.begin(), choices.end(),
+                     [&](const auto& item) { return !arena_.open_ended(body_of(item.kind)); });
+}
+
+ExprId UniqueArrayFrame::next_items(uint32_t id) {
+  const State s = states_[id];
+  if (s.vague && unknown_matters(s)) return pool_.key(index_, id, kUnknown);
+  ExprId next = counts().complete(s.count) ? spec_.close : ExprPool::kEmptyId;
+  const auto choices = counts().choices(s.count);
+  for (const ItemRules::Choice item : choices) next = pool_.unite(next, next_item(id, item.kind));
+  return next;
+}
+
+ExprId UniqueArrayFrame::next_item(uint32_t id, uint32_t kind) {
+  const State s = states_[id];
+  ExprId item = ExprPool::kEmptyId;
+  if (counts().settled(s.count)) {
+    const auto next = completable_after(s, kind, false);
+    if (!next) return ExprPool::kEmptyId;
+    State t = s;
+    t.phase = Phase::kNext;
+    t.count = *next;
+    item = pool_.concat(item_of(kind), pool_.frame(index_, intern(t), depth_));
+  } else if (body_of_kind(s, kind) != ExprPool::kEmptyId) {
+    item = pool_.key(index_, id, kind);
+  }
+  return s.phase == Phase::kNext ? pool_.concat(spec_.comma, item) : item;
+}
+
+ExprId UniqueArrayFrame::body_of_kind(const State& s, uint32_t kind) {
+  const ExprId body = body_of(kind);
+  if (completable_after(s, kind, false)) return two_equal() ? body : other_than(s.spellings, body);
+  if (!two_equal() || !counts().used(s.count, kind) || !completable_after(s, kind, true)) return ExprPool::kEmptyId;
+  ExprId earlier = pool_.intersect(body, s.spellings);
+  if (!s.copies.empty()) earlier = pool_.unite(earlier, s.copies[kind]);
+  return pool_.alive(earlier) ? earlier : ExprPool::kEmptyId;
+}
+
+ExprId UniqueArrayFrame::after_kind(const State& s, uint32_t kind, std::string_view text, const JsonText& value) {
+  const std::string canonical = value.canonical();
+  const bool again = two_equal() && values_.has(s.values, canonical);
+  const auto next = completable_after(s, kind, again);
+  if (!next) return ExprPool::kEmptyId;
+  State t;
+  if (!counts().settled(*next)) {
+    t = s;
+    remember(t, value, canonical);
+    const bool copied = arena_.has_real_letters(body_of(kind)) || spellings_.of(value, canonical) == ExprPool::kEmptyId;
+    if (two_equal() && copied) {
+      t.copies.resize(spec_.prefix.size(), ExprPool::kEmptyId);
+      constexpr std::string_view kBlanks = " \t\n\r";
+      const size_t from = text.find_first_not_of(kBlanks), to = text.find_last_not_of(kBlanks);
+      const ExprId copy = pool_.concat(spec_.before_item, pool_.literal(text.substr(from, to + 1 - from)));
+      t.copies[kind] = pool_.unite(t.copies[kind], copy);
     }
   }
-  return pool_.concat(blank, pool_.concat(e, blank));
+  t.phase = Phase::kNext;
+  t.count = *next;
+  return pool_.frame(index_, intern(t), depth_);
+}
+
+// By the shortest kind that brings the end closer.
+ExprId UniqueArrayFrame::onward_with_kinds(uint32_t id, const Lengths& length) {
+  const State s = states_[id];
+  if (counts().complete(s.count)) return spec_.close;
+  ExprId best = ExprPool::kEmptyId;
+  uint64_t least = ~uint64_t{0};
+  for (const ItemRules::Choice item : counts().choices(s.count)) {
+    const auto next = completable_after(s, item.kind, two_equal() && counts().used(s.count, item.kind));
+    if (!next || counts().missing(*next) >= counts().missing(s.count)) continue;
+    const uint64_t n = length(item_of(item.kind));
+    const ExprId e = n < least ? next_item(id, item.kind) : ExprPool::kEmptyId;
+    if (e == ExprPool::kEmptyId) continue;
+    best = e;
+    least = n;
+  }
+  if (best != ExprPool::kEmptyId || !counts().completable(s.count)) return best;
+  return next_item(id, counts().next(s.count).kind);
 }
 
 size_t UniqueArrayFrame::memory_bytes() const {
-  return states_.size() * (sizeof(State) + 100) + values_.memory_bytes() +
-         (after_texts_.size() + spelled_.size()) * 200;
+  return states_.size() * (sizeof(State) + 100) + values_.memory_bytes() + after_texts_.size() * 200 +
+         spellings_.memory_bytes() + (counts_ ? counts_->memory_bytes() : 0);
 }
 
 }  // namespace grammask

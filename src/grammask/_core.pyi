@@ -186,6 +186,33 @@ class Builder:
 
         prefix: items by position; ``item`` is for those after them (``empty`` for none).
         """
+    def counted_array(
+        self,
+        kinds: Sequence[Expr],
+        positions: Sequence[Sequence[tuple[int, int]]],
+        *,
+        open: Expr,
+        comma: Expr,
+        close: Expr,
+        counts: Sequence[tuple[int, int | None]] = (),
+        repeats: bool = False,
+        min_items: int = 0,
+        max_items: int | None = None,
+        before_item: Expr | None = None,
+    ) -> Expr:
+        """A JSON array whose items are counted, and pairwise different; or, with ``repeats``, two of them are equal.
+
+        kinds: items; no JSON value may have texts in two of them (the caller's duty).
+        positions: what may stand at the first positions, and with the last one at all others: pairs of a kind and the
+            bit set of the counts that such an item adds to (at most 32).
+        counts: (least, most) of each count.
+        before_item: the blanks that every kind begins with.
+
+        An item that must be equal to an earlier one, for want of room, may be spelled in any way if it is a scalar or
+        its kind a regular language; objects and arrays of other kinds are repeated as they were written.
+
+        Raises ConstraintTooLargeError where it takes too many combinations of counts to tell what can be completed.
+        """
 
     # -- what constraints over one vocabulary keep for each other (format automata, the rule for any JSON value ...)
     def memo_get(self, key: str) -> Expr | None: ...

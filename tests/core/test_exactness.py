@@ -374,3 +374,36 @@ def test_arrays_of_different_values(
 ) -> None:
     options = (("min_items", low), *([("max_items", low + more)] if bounded else []))
     judge(("unique", item, tuple(prefix), options), {}, _ARRAY_TOKENS, seed)
+
+
+# -- arrays whose items are compared and counted
+
+_EQUAL_ITEMS = [_ITEMS[0:2], _ITEMS[2:3], _ITEMS[4:5], _ITEMS[5:7], _ITEMS[7:9], _ITEMS[9:11]]
+
+
+@st.composite
+def _counted(draw: st.DrawFn) -> Expression:
+    kinds: list[list[bytes]] = [[], [], []]
+    for texts in draw(st.lists(st.sampled_from(_EQUAL_ITEMS), min_size=1, max_size=5, unique_by=tuple)):
+        kinds[draw(st.integers(0, 2))] += texts
+    counts = draw(st.lists(st.tuples(st.integers(0, 2), st.sampled_from([None, 0, 1])), max_size=2))
+    bounds = [(low, None if more is None else low + more) for low, more in counts]
+    choice = st.tuples(st.integers(0, 2), st.integers(0, 2 ** len(bounds) - 1))
+    position = st.lists(choice, max_size=3, unique_by=lambda item: item[0])
+    positions = draw(st.lists(position, min_size=1, max_size=3))
+    low, repeats = draw(st.integers(0, 3)), draw(st.booleans())
+    high = low + draw(st.integers(0, 2)) if repeats else draw(st.sampled_from([None, low, low + 2]))
+    options = (
+        ("counts", tuple(bounds)),
+        ("repeats", repeats),
+        ("min_items", low),
+        ("max_items", high if high is None else min(high, 4)),
+    )
+    unions = tuple(("union", tuple(("literal", text) for text in texts)) for texts in kinds)
+    return ("counted", unions, tuple(tuple(position) for position in positions), options)
+
+
+@given(_counted(), st.integers(0, 99))
+@settings(PLACES, max_examples=3 * EXAMPLES)
+def test_arrays_with_counts_of_different_or_equal_values(array: Expression, seed: int) -> None:
+    judge(array, {}, _ARRAY_TOKENS, seed)

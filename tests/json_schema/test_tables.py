@@ -93,6 +93,41 @@ VALUES: list[tuple[Any, list[Any], list[Any]]] = [
     ({"type": "array", "uniqueItems": True}, [[], [1, "1", True, {"a": 1, "b": 2}]], [[1, 1.0], [{"a": 1}, {"a": 1}]]),
     ({"type": "array", "prefixItems": [{"const": 1}, True], "uniqueItems": True}, [[1, 2], [1]], [[1, 1], [2]]),
     ({"type": "array", "uniqueItems": True, "not": {"uniqueItems": True, "minItems": 2}}, [[], [1]], [[1, 2], [1, 1]]),
+    # ... compared and counted
+    ({"not": {"uniqueItems": True}}, [[1, 2, 1.0], [{"a": 1, "b": 2}, {"b": 2, "a": 1}]], [[], [1], [1, True], 5]),
+    (
+        {"not": {"type": "array", "uniqueItems": True}, "maxItems": 2},
+        [["a", "a"], [{"a": [0]}, {"a": [0]}], [[], []], {}, "x"],
+        [["a"], ["a", "b"], [[], {}], [0, 0, 0]],
+    ),
+    (
+        {"type": "array", "uniqueItems": True, "contains": {"type": "integer"}, "minContains": 2},
+        [[1, 2], ["a", 1, "b", 2], [1, 3, 2]],
+        [[1], [1, 1.0], [1, "a"], [1, 2, 2]],
+    ),
+    (
+        {"type": "array", "uniqueItems": True, "contains": {"maximum": 5}, "maxContains": 1,
+         "items": {"enum": [1, 2, 7, 8]}, "minItems": 3},
+        [[1, 7, 8], [8, 7, 2]],
+        [[1, 2, 7], [7, 8], [7, 8, 7], [1, 7, 8, 2]],
+    ),
+    (
+        {"type": "array", "uniqueItems": True, "prefixItems": [{"enum": [1, 2]}, {"enum": [2, 3]}],
+         "not": {"contains": {"const": 2}}},
+        [[], [1], [1, 3], [1, 3, 4]],
+        [[2], [1, 2], [2, 3], [1, 3, 3]],
+    ),
+    (
+        {"oneOf": [{"type": "array", "uniqueItems": True, "items": {"type": "integer"}},
+                   {"type": "array", "uniqueItems": True, "items": {"multipleOf": 2}}]},
+        [[1], [1, 2], ["a"], ["a", 2, 4.0]],
+        [[], [2], [2, 4], [1, 1], ["a", "a"], [1, "a"], [0.5, 1]],
+    ),
+    (
+        {"oneOf": [{"type": "array", "uniqueItems": True}, {"type": "array", "items": {"type": "integer"}}]},
+        [["a"], [1, "a"], [1, 1], [3, 2, 3.0]],
+        [[], [1], [1, 2], ["a", "a"], [1, "a", 1]],
+    ),
     # combinators
     ({"oneOf": [{"minimum": 5}, {"maximum": 10}], "type": "number"}, [4, 11], [5, 7, 10]),
     ({"oneOf": [{"required": ["a"]}, {"required": ["b"]}], "type": "object"}, [{"a": 1}, {"b": 1}],

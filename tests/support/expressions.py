@@ -3,10 +3,11 @@
 ``("literal", bytes)``, ``("set", ranges)``, ``("chars", code points, spelling)``, ``("text", str, spelling)``,
 ``("concat", parts)``, ``("union", parts)``, ``("intersection", parts)``, ``("complement", e)``,
 ``("repeat", e, low, high)``, ``("call", e)``, ``("rule", name)``, ``("token", id)``,
-``("object", members, options)``, ``("unique", item, prefix, options)``.
+``("object", members, options)``, ``("unique", item, prefix, options)``, ``("counted", kinds, positions, options)``.
 
 Members of objects are ``(keys, required, values)``: ``bytes`` for a literal key, a tuple of ``bytes`` for a family of
-so many keys; values are ``(expression, obligations)``. Items of unique arrays are unions of literals that are JSON.
+so many keys; values are ``(expression, obligations)``. Items of unique arrays and kinds of counted ones are unions of
+literals that are JSON.
 Options are pairs of name and value.
 """
 
@@ -85,12 +86,18 @@ def lower(b: _core.Builder, e: Expression, rules: Mapping[str, int]) -> int:
         return b.object(members, **marks, **dict(e[2]))
     if kind == "unique":
         prefix = [lower(b, item, rules) for item in e[2]]
-        marks = {"open": b.literal(b"["), "comma": b.literal(b","), "close": b.literal(b"]")}
-        return b.unique_array(lower(b, e[1], rules), prefix=prefix, **marks, **dict(e[3]))
+        return b.unique_array(lower(b, e[1], rules), prefix=prefix, **_array_marks(b), **dict(e[3]))
+    if kind == "counted":
+        kinds = [lower(b, item, rules) for item in e[1]]
+        return b.counted_array(kinds, e[2], **_array_marks(b), **dict(e[3]))
     raise AssertionError(kind)
 
 
 _MARKS = {"open": b"{", "colon": b":", "comma": b",", "close": b"}"}
+
+
+def _array_marks(b: _core.Builder) -> dict[str, int]:
+    return {"open": b.literal(b"["), "comma": b.literal(b","), "close": b.literal(b"]")}
 
 
 def compile_native(vocabulary: _core.Vocabulary, root: Expression, rules: Rules | None = None) -> _core.Compiled:
@@ -141,6 +148,8 @@ def recognise(root: Expression, rules: Rules | None = None, alphabet: Sequence[i
             return _substituted(slow.words(_object_words(e[1], **dict(e[2]))), values)
         if kind == "unique":
             return slow.words([tuple(text) for text in _unique_texts(e[1], e[2], **dict(e[3]))])
+        if kind == "counted":
+            return slow.words([tuple(text) for text in _counted_texts(e[1], e[2], **dict(e[3]))])
         raise AssertionError(kind)
 
     made = dfa(root)
@@ -234,16 +243,48 @@ def _unique_texts(
 ) -> Iterator[bytes]:
     """Every array, by trying all sequences of items. An item is a union of literals."""
 
-    def texts(e: Expression) -> list[bytes]:
-        return [part[1] for part in e[1]]
-
-    known = {text for e in [item, *prefix] for text in texts(e)}
+    known = {text for e in [item, *prefix] for text in _texts(e)}
     most = len(known) if max_items is None else min(max_items, len(known))
     for count in range(min_items, most + 1):
-        positions = [texts(prefix[i] if i < len(prefix) else item) for i in range(count)]
+        positions = [_texts(prefix[i] if i < len(prefix) else item) for i in range(count)]
         for chosen in itertools.product(*positions):
             if len({_value(text) for text in chosen}) == count:
                 yield b"[" + b",".join(chosen) + b"]"
+
+
+def _counted_texts(
+    kinds: Sequence[Expression],
+    positions: Sequence[Sequence[tuple[int, int]]],
+    counts: Sequence[tuple[int, int | None]] = (),
+    repeats: bool = False,
+    min_items: int = 0,
+    max_items: int | None = None,
+) -> Iterator[bytes]:
+    """Every array, by trying all sequences of items. Where values may repeat, max_items must be given."""
+    most = sum(len(_texts(kind)) for kind in kinds) if max_items is None else max_items
+    arrays: list[list[tuple[bytes, str, int]]] = [[]]  # items as text, value and the counts that they add to
+    for length in range(most + 1):
+        for items in arrays:
+            found = [sum(bits >> i & 1 for _, _, bits in items) for i in range(len(counts))]
+            differ = len({value for _, value, _ in items}) == length
+            fits = all(low <= n and (high is None or n <= high) for n, (low, high) in zip(found, counts, strict=True))
+            if length >= min_items and differ != repeats and fits:
+                yield b"[" + b",".join([text for text, _, _ in items]) + b"]"
+        choices = [
+            (text, _value(text), bits)
+            for kind, bits in positions[min(length, len(positions) - 1)]
+            for text in _texts(kinds[kind])
+        ]
+        arrays = [
+            [*items, choice]
+            for items in arrays
+            for choice in choices
+            if repeats or all(choice[1] != value for _, value, _ in items)
+        ]
+
+
+def _texts(union: Expression) -> list[bytes]:
+    return [part[1] for part in union[1]]
 
 
 def _value(text: bytes) -> str:

@@ -213,6 +213,9 @@ class GbnfBuilder:
     def unique_array(self, item: Expr, **options: Any) -> Expr:
         raise UnsupportedConstraint("GBNF cannot say that the items of an array differ (uniqueItems)")
 
+    def counted_array(self, kinds: Sequence[Expr], *_: Any, **options: Any) -> Expr:
+        raise UnsupportedConstraint("GBNF cannot say whether the items of an array differ (uniqueItems)")
+
     def _ordered(self, fixed: list[int], required: set[int], pairs: list[Expr], comma: Expr) -> Expr:
         """Members in their order, some of them optional: a rule for what may follow each of them."""
         # after[i]: what may stand from member i on, once a member has been written.

@@ -1,7 +1,8 @@
 """Array layouts as expressions.
 
 An array is a word over letters: a letter is a call of the value of one item, commas stand between. The positions are
-one language over these letters, each condition on counts another, and the array is their intersection.
+one language over these letters, each condition on counts another, and the array is their intersection. Arrays whose
+items are compared with each other are frames of the core.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from grammask.constraints.json_schema.arrays import ArrayLayout, Letters
 from grammask.constraints.json_schema.formulas import Formula
-from grammask.engine.errors import UnsupportedConstraint
 
 if TYPE_CHECKING:
     from grammask._core import Builder, Expr
@@ -21,11 +21,7 @@ if TYPE_CHECKING:
 def array_expression(
     layout: ArrayLayout, values: Mapping[Formula, Expr], builder: Builder, punctuation: Punctuation
 ) -> Expr:
-    """The expression of a layout.
-
-    Raises:
-        UnsupportedConstraint: pairwise different items together with counts.
-    """
+    """The expression of a layout."""
     return _ArrayLanguage(layout, values, builder, punctuation).expression()
 
 
@@ -40,6 +36,8 @@ class _ArrayLanguage:
 
     def expression(self) -> Expr:
         builder, layout, punctuation = self._builder, self._layout, self._punctuation
+        if layout.has_kinds:
+            return self._compared_and_counted()
         if layout.unique is not None:
             return self._unique()
         words = self._positions()
@@ -135,14 +133,8 @@ class _ArrayLanguage:
         return builder.concat([before, passing, builder.repeat(anything, 0, None)])
 
     def _unique(self) -> Expr:
-        layout, builder, punctuation = self._layout, self._builder, self._punctuation
-        if layout.counts or layout.clauses:
-            raise UnsupportedConstraint(
-                "uniqueItems together with a count of items that satisfy a schema (contains, or excluded alternatives)",
-                pointer=layout.unique,
-                hint="drop one of the two",
-            )
-        return builder.unique_array(
+        layout, punctuation = self._layout, self._punctuation
+        return self._builder.unique_array(
             self._choice(layout.rest),
             prefix=[self._choice(letters) for letters in layout.prefix],
             open=punctuation.open_array,
@@ -151,3 +143,33 @@ class _ArrayLanguage:
             min_items=layout.low,
             max_items=layout.high,
         )
+
+    def _compared_and_counted(self) -> Expr:
+        layout, punctuation = self._layout, self._punctuation
+        numbers = {formula: number for number, (formula, _) in enumerate(self._all_letters())}
+        positions = [
+            [(numbers[formula], self._counted_by(known, position)) for formula, known in letters.values]
+            for position, letters in enumerate((*layout.prefix, layout.rest))
+        ]
+        return self._builder.counted_array(
+            [self._values[formula] for formula in numbers],
+            positions,
+            open=punctuation.open_array,
+            comma=punctuation.item_comma,
+            close=punctuation.close_array,
+            counts=[*[(low, high) for _, _, low, high in layout.counts], *[(1, None) for _ in layout.clauses]],
+            repeats=layout.repeats is not None,
+            before_item=punctuation.before_value,
+            min_items=layout.low,
+            max_items=layout.high,
+        )
+
+    def _counted_by(self, known: frozenset[int], position: int) -> int:
+        """The bit set of the counts, and behind them of the clauses, that an item at a position adds to."""
+        layout = self._layout
+        adds = [test in known and position >= start for test, start, _, _ in layout.counts]
+        adds += [
+            any(test in known and (position >= at if later else position == at) for test, at, later in clause)
+            for clause in layout.clauses
+        ]
+        return sum(1 << bit for bit, added in enumerate(adds) if added)

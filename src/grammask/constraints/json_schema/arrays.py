@@ -8,7 +8,10 @@ A cell is a conjunction of
 * clauses: "item p satisfies F" or "some item from p on satisfies F" or ... (what the negation of the first yields),
 * pairwise different items, or two items that are equal.
 
-All complements are of this kind. Two equal items cannot be lowered, but mostly meet the condition that excludes them.
+All complements are of this kind.
+
+A layout says which values each position may have, and which conditions each value is known to meet. Where items are
+compared with each other, the values of all positions are moreover split until they share nothing.
 """
 
 from __future__ import annotations
@@ -19,10 +22,12 @@ from typing import NamedTuple
 
 from grammask.constraints.json_schema.formulas import Formula, Formulas
 from grammask.engine import time_limit
-from grammask.engine.errors import ConstraintTooLarge, UnsupportedConstraint
+from grammask.engine.errors import ConstraintTooLarge
 
 MAX_TESTS = 5
 """An item is split by at most this many conditions on counts."""
+MAX_KINDS = 64
+"""Items that are counted and compared are of at most this many kinds."""
 MAX_PREFIX = 20_000
 FEWER_ITEMS = "describe items that far back like all others"
 
@@ -270,7 +275,7 @@ class ArrayLayout(NamedTuple):
         low, high: bounds on the length.
         counts: (test, start, low, high): so many of the items from start on pass the test.
         clauses: alternatives (test, position, later).
-        unique: pointer of uniqueItems, or None.
+        unique, repeats: pointer of the ``uniqueItems`` that asks for different items or two equal ones, or None.
     """
 
     prefix: tuple[Letters, ...]
@@ -280,6 +285,12 @@ class ArrayLayout(NamedTuple):
     counts: tuple[tuple[int, int, int, int | None], ...]
     clauses: tuple[tuple[tuple[int, int, bool], ...], ...]
     unique: str | None
+    repeats: str | None
+
+    @property
+    def has_kinds(self) -> bool:
+        """Whether items are compared and more is asked for than that they differ: then their values share nothing."""
+        return self.repeats is not None or (self.unique is not None and bool(self.counts or self.clauses))
 
     def children(self) -> Iterable[Formula]:
         for letters in (*self.prefix, self.rest):
@@ -288,21 +299,11 @@ class ArrayLayout(NamedTuple):
 
 
 def layout(cell: ArrayCell, formulas: Formulas, algebra: ArrayAlgebra) -> ArrayLayout | None:
-    """The layout of a cell; None when no array fits for a reason that shows without looking into items.
-
-    Raises:
-        UnsupportedConstraint: two items must be equal.
-    """
+    """The layout of a cell; None when no array fits for a reason that shows without looking into items."""
     simple = algebra.simplify(cell)
     if simple is None:
         return None
     cell = simple
-    if cell.repeats is not None:
-        raise UnsupportedConstraint(
-            "an array that must repeat an item (uniqueItems is negated here, or excluded by oneOf)",
-            pointer=cell.repeats,
-            hint="drop uniqueItems there, or write the alternatives so that they exclude each other",
-        )
     tests: list[tuple[Formula, bool]] = []  # (formula, both sides must be known)
     counts = []
     for count in cell.counts:
@@ -322,16 +323,19 @@ def layout(cell: ArrayCell, formulas: Formulas, algebra: ArrayAlgebra) -> ArrayL
         width = max([width, *starts])
         if width > MAX_PREFIX:
             raise ConstraintTooLarge(f"conditions on the first {width} items", hint=FEWER_ITEMS)
-    prefix = []
+    if cell.repeats is not None or (cell.unique is not None and tests):
+        prefix, rest = _by_kinds([cell.at(position) for position in range(width + 1)], tests, formulas)
+        return ArrayLayout(prefix, rest, cell.low, cell.high, tuple(counts), tuple(clauses), cell.unique, cell.repeats)
+    places = []
     for position in range(width):
         relevant = [test for test, start, _, _ in counts if position >= start]
         relevant += [
             test for clause in clauses for test, at, later in clause if (position >= at if later else position == at)
         ]
-        prefix.append(_letters(cell.at(position), relevant, tests, formulas))
+        places.append(_letters(cell.at(position), relevant, tests, formulas))
     relevant = [test for test, _, _, _ in counts] + [test for clause in clauses for test, _, later in clause if later]
     rest = _letters(cell.rest, relevant, tests, formulas)
-    return ArrayLayout(tuple(prefix), rest, cell.low, cell.high, tuple(counts), tuple(clauses), cell.unique)
+    return ArrayLayout(tuple(places), rest, cell.low, cell.high, tuple(counts), tuple(clauses), cell.unique, None)
 
 
 def _letters(
@@ -365,3 +369,40 @@ def _letters(
             if value is not formulas.false:
                 found[value] = found.get(value, frozenset()) | frozenset(chosen)
     return Letters(tuple(found.items()))
+
+
+def _by_kinds(
+    bases: Sequence[Formula], tests: Sequence[tuple[Formula, bool]], formulas: Formulas
+) -> tuple[tuple[Letters, ...], Letters]:
+    """The values at each position and at all later ones (the last base), such that no value is of two kinds."""
+    if len(tests) > MAX_TESTS:
+        raise ConstraintTooLarge(f"an array with more than {MAX_TESTS} conditions on how many items satisfy a schema")
+    distinct = dict.fromkeys(bases)
+    kinds = _split([(formulas.true, frozenset())], distinct, formulas)
+    kinds = [(kind, holding) for kind, holding in kinds if not holding.isdisjoint(distinct)]
+    kinds = _split(kinds, [formula for formula, _ in tests], formulas)
+    places = {}
+    for base in distinct:
+        values = [
+            (kind, frozenset([test for test, (formula, _) in enumerate(tests) if formula in holding]))
+            for kind, holding in kinds
+            if base in holding
+        ]
+        places[base] = Letters(tuple(values))
+    return tuple([places[base] for base in bases[:-1]]), places[bases[-1]]
+
+
+def _split(
+    kinds: list[tuple[Formula, frozenset[Formula]]], by: Iterable[Formula], formulas: Formulas
+) -> list[tuple[Formula, frozenset[Formula]]]:
+    """Kinds, each with the formulas that hold of it, split by further formulas."""
+    for formula in dict.fromkeys(by):
+        parts = [(formulas.and_([kind, formula]), holding | {formula}) for kind, holding in kinds]
+        parts += [(formulas.and_([kind, formulas.not_(formula)]), holding) for kind, holding in kinds]
+        kinds = [(kind, holding) for kind, holding in parts if kind is not formulas.false]
+        if len(kinds) > MAX_KINDS:
+            raise ConstraintTooLarge(
+                f"items of more than {MAX_KINDS} kinds, which must differ (or two be equal) and are counted",
+                hint="drop uniqueItems or the counts, or let fewer positions have schemas of their own",
+            )
+    return kinds

@@ -94,11 +94,14 @@ class IndentedLowering(Lowering):
     def _array(self, layout: ArrayLayout, productive: set[Formula]) -> Expr:
         builder = self._builder
         parts = []
-        if layout.low == 0 and not any(low for _, _, low, _ in layout.counts) and not layout.clauses:
+        counted = any(low for _, _, low, _ in layout.counts) or bool(layout.clauses)
+        if layout.low == 0 and not counted and layout.repeats is None:
             parts.append(builder.literal(b"[]"))
         if self._depth < MAX_DEPTH and layout.high != 0:
             letters = {child: self._value(child, productive) for child in layout.children()}
             filled = layout._replace(low=max(layout.low, 1))
+            if filled.has_kinds:
+                self._check_equality(filled)
             parts.append(array_expression(filled, letters, builder, self._marks[self._depth]))
         return builder.union(parts)
 

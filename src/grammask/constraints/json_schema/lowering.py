@@ -25,7 +25,13 @@ from grammask.constraints.json_schema.numbers import NumberCell, NumberSpelling
 from grammask.constraints.json_schema.objects import ObjectFrame
 from grammask.constraints.json_schema.strings import StringLanguages, Strings
 from grammask.constraints.json_schema.whitespace import Punctuation
-from grammask.engine.errors import RAISE_LIMITS, ConstraintError, ConstraintTooLarge, UnsatisfiableConstraint
+from grammask.engine.errors import (
+    RAISE_LIMITS,
+    ConstraintError,
+    ConstraintTooLarge,
+    UnsatisfiableConstraint,
+    UnsupportedConstraint,
+)
 
 if TYPE_CHECKING:
     from grammask._core import Builder, Expr
@@ -327,7 +333,34 @@ class Lowering:
 
     def _array(self, layout: ArrayLayout, productive: set[Formula]) -> Expr:
         letters = {child: self._value(child, productive) for child in layout.children()}
+        if layout.has_kinds:
+            self._check_equality(layout)
         return array_expression(layout, letters, self._builder, self._punctuation)
+
+    def _check_equality(self, layout: ArrayLayout) -> None:
+        """Equal values must be of one kind; 1 and 1.0 may not be in draft 4, where only 1 is an integer."""
+        telling = [kind for kind in dict.fromkeys(layout.children()) if self._tells_spellings_apart(kind)]
+        if len(telling) > 1:
+            raise UnsupportedConstraint(
+                "uniqueItems together with a count that depends on whether a number is written as an integer",
+                pointer=layout.unique or layout.repeats,
+                hint="use a later draft than 4, in which 1.0 is an integer too",
+            )
+
+    def _tells_spellings_apart(self, formula: Formula) -> bool:
+        seen = {formula}
+        stack = [formula]
+        while stack:
+            plan = self._plans.get(stack.pop())
+            if plan is None:  # known from before: any value
+                continue
+            if any(cell.plain is not None for cell in plan.numbers):
+                return True
+            for child in plan.children():
+                if child not in seen:
+                    seen.add(child)
+                    stack.append(child)
+        return False
 
     def _object(self, frame: ObjectFrame, productive: set[Formula]) -> Expr:
         return self._frame(frame, self._members(frame, productive), self._punctuation)
