@@ -8,8 +8,9 @@ Three figures for each case, on the bytes of its instances as json.dumps writes 
                 them by ``support.property_order``, which shares no code with the compiler.
 
 The record lists what is refused when compiling and which instances are refused wrongly; nothing may be accepted
-wrongly. ``make test`` looks at every STRIDE-th case, ``make maskbench`` at all of them. After progress
-``python tests/json_schema/test_maskbench.py --update`` writes the record anew.
+wrongly. maskbench_orders.json says why instances are not in the schema's order as they lie in the file, which
+``support.order_reasons`` tells without the compiler. ``make test`` looks at every STRIDE-th case, ``make maskbench``
+at all of them. After progress ``python tests/json_schema/test_maskbench.py --update`` writes both records anew.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ from grammask.constraints.json_schema import JsonSchema
 from grammask.engine.errors import ConstraintError
 
 EXPECTED = Path(__file__).with_name("maskbench_expected.json")
+ORDERS = Path(__file__).with_name("maskbench_orders.json")
+DOCUMENT = Path(__file__).parents[2] / "docs" / "json-schema.md"
 FILE = "maskbench-dev.jsonl.gz"
 STRIDE = int(os.environ.get("GRAMMASK_MASKBENCH_STRIDE", "25"))
 VIEWS = ("any", "schema", "documented")
@@ -83,11 +86,19 @@ def spellings(schema: Any, instance: Any, view: str) -> Iterator[Any]:
         yield Order(schema, together=together).of(instance)
 
 
+def order_reason(case: dict[str, Any], under: list[int]) -> str | None:
+    """Why the instances that are refused in the schema's order are not in it; None if one of them is."""
+    from support.order_reasons import REASONS, reason
+
+    reasons = {reason(case["schema"], case["tests"][number]["data"]) for number in under}
+    return None if None in reasons else next(kind for kind in REASONS if kind in reasons)
+
+
 @pytest.mark.parametrize("view", VIEWS)
 def test_cases_come_out_as_recorded(data_dir: Path, byte_vocabulary: _core.Vocabulary, view: str) -> None:
     if not (data_dir / FILE).is_file():
         pytest.skip(f"no {FILE} in GRAMMASK_DATA")
-    recorded = json.loads(EXPECTED.read_text(encoding="utf-8"))
+    recorded, orders = json.loads(EXPECTED.read_text(encoding="utf-8")), json.loads(ORDERS.read_text(encoding="utf-8"))
     for case in cases(data_dir, STRIDE):
         outcome = wrong(case, view, byte_vocabulary)
         if isinstance(outcome, str):
@@ -97,12 +108,22 @@ def test_cases_come_out_as_recorded(data_dir: Path, byte_vocabulary: _core.Vocab
         assert not over, f"{case['id']}: accepted wrongly"
         assert case["id"] not in recorded["refused"], f"{case['id']} compiles now: run this file with --update"
         assert under == recorded["under"][view].get(case["id"], []), case["id"]
+        if view == "schema" and under:
+            assert case["id"] in orders.get(order_reason(case, under), ()), case["id"]
+
+
+def test_reasons_are_those_of_the_record_and_of_the_documentation() -> None:
+    recorded, orders = json.loads(EXPECTED.read_text(encoding="utf-8")), json.loads(ORDERS.read_text(encoding="utf-8"))
+    assert sorted(case for cases in orders.values() for case in cases) == sorted(recorded["under"]["schema"])
+    text = DOCUMENT.read_text(encoding="utf-8")
+    assert [reason for reason, cases in orders.items() if f"| {reason} | {len(cases)} |" not in text] == []
 
 
 def update() -> None:
     vocabulary = _core.Vocabulary([bytes([byte]) for byte in range(256)] + [None], [256], 257)
     refused: dict[str, str] = {}
     under: dict[str, dict[str, list[int]]] = {view: {} for view in VIEWS}
+    orders: dict[str, list[str]] = {}
     count = 0
     for case in cases(Path(os.environ["GRAMMASK_DATA"]), 1):
         count += 1
@@ -114,11 +135,18 @@ def update() -> None:
             assert not outcome[0], f"{case['id']}: accepted wrongly"
             if outcome[1]:
                 under[view][case["id"]] = outcome[1]
+                if view == "schema":
+                    reason = order_reason(case, outcome[1])
+                    assert reason is not None, f"{case['id']}: refused although in order"
+                    orders.setdefault(reason, []).append(case["id"])
     record = {"cases": count, "refused": refused, "under": under}
-    EXPECTED.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    for path, value in ((EXPECTED, record), (ORDERS, orders)):
+        path.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     for view in VIEWS:
         passed = count - len(refused) - len(under[view])
         print(f"{view}: {passed} of {count} cases ({passed / count:.2%}), {len(refused)} refused")
+    for reason, names in orders.items():
+        print(f"{reason}: {len(names)}")
 
 
 if __name__ == "__main__":

@@ -16,12 +16,20 @@ ORDERS: list[tuple[Any, list[str]]] = [
     ({"properties": {"b": {}, "a": {}}}, ["ba", "ba|c", "a|c", "ba|cd"]),
     ({"required": ["c", "a"], "properties": {"b": {}}}, ["bca", "bca|d", "ca|"]),
     ({"const": {"b": 1, "a": 1}, "properties": {"a": {}, "b": {}}}, ["ba"]),
+    ({"properties": {"a": {}}, "anyOf": [{"enum": [{"b": 1, "a": 1}]}, {"required": ["c"]}]}, ["ba", "ac|b"]),
+    ({"properties": {"a": {}}, "if": {"required": ["b"]}, "then": {"const": {"b": 1, "a": 1}}}, ["ba", "a|c"]),
     # applicators, where they stand
     ({"allOf": [{"properties": {"a": {}}}], "properties": {"b": {}}}, ["ab"]),
     ({"properties": {"b": {}}, "allOf": [{"properties": {"a": {}}}]}, ["ba"]),
     ({"$ref": "#/$defs/x", "properties": {"b": {}}, "$defs": {"x": {"properties": {"a": {}}}}}, ["ab"]),
     ({"properties": {"c": {}}, "if": {"properties": {"b": {}}, "required": ["b"]}, "then": {"properties": {"a": {}}}},
      ["cba", "c|a"]),
+    # ... but conditions behind all that holds without them
+    ({"if": {"required": ["b"]}, "then": {"properties": {"a": {}}}, "properties": {"c": {}}}, ["cba|d", "c|ad"]),
+    ({"allOf": [{"if": {"required": ["b"]}, "then": {"properties": {"a": {}}}}], "properties": {"c": {}, "a": {}}},
+     ["cab|d", "ca|d"]),
+    ({"allOf": [{"if": {"required": ["b"]}, "then": {"if": {"required": ["d"]}}, "else": {"required": ["c"]}},
+                {"dependentSchemas": {"a": {"properties": {"e": {}}}}}]}, ["bae|c", "aec"]),
     # dependencies name what they depend on, also where nothing follows from it
     ({"dependentSchemas": {"b": {"properties": {"a": {}}}}}, ["ba|c", "|ac"]),
     ({"dependentSchemas": {"b": True}}, ["b|ac", "|ac"]),

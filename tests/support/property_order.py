@@ -7,6 +7,8 @@ over the text of the schema. Tests put the keys of instances into this order; th
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 from urllib.parse import unquote
 
@@ -39,14 +41,34 @@ class Order:
     def _ordered(self, schemas: list[Any], refuted: list[Any], instance: Any) -> Any:
         if not isinstance(instance, (dict, list)):
             return instance
-        place = _Place(self, instance)
-        for schema in schemas:
-            place.read(schema)
-        for schema in refuted:
-            place.refute(schema)
+        place = self._place(schemas, refuted, instance)
         if isinstance(instance, list):
             return [self._ordered(*place.item_schemas(i), item) for i, item in enumerate(instance)]
         return {name: self._ordered(place.member_schemas(name), [], instance[name]) for name in place.names()}
+
+    def objects(self, instance: Any) -> Iterator[Place]:
+        """Every object in the instance, with what its schemas say about its names."""
+        waiting: list[tuple[list[Any], list[Any], Any]] = [([self._root], [], instance)]
+        while waiting:
+            schemas, refuted, value = waiting.pop()
+            if not isinstance(value, (dict, list)):
+                continue
+            place = self._place(schemas, refuted, value)
+            if isinstance(value, list):
+                waiting += [(*place.item_schemas(i), item) for i, item in enumerate(value)]
+            else:
+                yield place
+                waiting += [(place.member_schemas(name), [], member) for name, member in value.items()]
+
+    def _place(self, schemas: list[Any], refuted: list[Any], instance: Any) -> Place:
+        place = Place(self, instance)
+        for schema in schemas:
+            place.read(schema)
+        place.read_conditions()
+        for schema in refuted:
+            place.refute(schema)
+        place.read_conditions()
+        return place
 
     def holds(self, schema: Any, instance: Any) -> bool:
         if isinstance(schema, bool):
@@ -62,27 +84,40 @@ class Order:
         return here
 
 
-class _Place:
+class Place:
     """What the schemas that hold at one place of the instance say about its members."""
 
     def __init__(self, order: Order, instance: Any) -> None:
         self._order = order
         self._instance = instance
+        self.keys = list(instance) if isinstance(instance, dict) else []
         self._applied: list[dict[str, Any]] = []
         self._refuted: list[dict[str, Any]] = []
+        self._seen: set[tuple[int, bool]] = set()
+        self._waiting: list[Callable[[], None]] = []
+        self._equal: list[Any] = []
         self._constants: dict[str, None] = {}
         self._declared: dict[str, None] = {}
         self._required: dict[str, None] = {}
         self._implied: dict[str, None] = {}
-        self._conditions: dict[str, None] = {}
+        self._negated: dict[str, None] = {}
 
     def names(self) -> list[str]:
-        """The instance's keys: constants, declared, required, implied, those that conditions speak of, the rest."""
-        groups = (self._constants, self._declared, self._required, self._implied, self._conditions, self._instance)
+        """The instance's keys: constants, declared, required, implied, those that negations speak of, the rest."""
+        groups = (self.placed(), self._negated, self._instance)
         return [name for name in dict.fromkeys(name for group in groups for name in group) if name in self._instance]
 
+    def placed(self) -> dict[str, None]:
+        """The names that have a place in the order, in that order."""
+        return {**self._constants, **self._declared, **self._required, **self._implied}
+
+    def written(self) -> list[list[str]]:
+        """The lists of names that the schemas which hold here write down: ``properties`` and constants."""
+        constants = [list(value) for value in self._equal if isinstance(value, dict)]
+        return constants + [list(schema["properties"]) for schema in self._applied if "properties" in schema]
+
     def member_schemas(self, name: str) -> list[Any]:
-        found = []
+        found: list[Any] = [{"enum": [value[name]]} for value in self._equal if name in value]
         for schema in self._applied:
             named = [schema["properties"][name]] if name in schema.get("properties", ()) else []
             patterns = schema.get(PATTERN_PROPERTIES, {})
@@ -96,7 +131,7 @@ class _Place:
 
     def item_schemas(self, position: int) -> tuple[list[Any], list[Any]]:
         """What an item satisfies, and which ``contains`` it does not."""
-        found: list[Any] = []
+        found: list[Any] = [{"enum": [value[position]]} for value in self._equal]
         refuted: list[Any] = []
         item = self._instance[position]
         # A whole that does not hold may count too few or too many items: each still passes the test or does not.
@@ -113,8 +148,8 @@ class _Place:
         return found, refuted
 
     def read(self, schema: Any) -> None:
-        """Reads a schema that the instance satisfies, from top to bottom."""
-        if not isinstance(schema, dict):
+        """Reads a schema that the instance satisfies, from top to bottom; its conditions wait."""
+        if not isinstance(schema, dict) or self._known(schema, True):
             return
         if "$ref" in schema and self._order._alone:
             self.read(self._order.target(schema["$ref"]))
@@ -122,15 +157,15 @@ class _Place:
         instance, holds = self._instance, self._order.holds
         self._applied.append(schema)
         for value in [schema["const"]] if "const" in schema else schema.get("enum", ()):
-            if isinstance(value, dict) and value == instance:
-                self._constants.update(dict.fromkeys(value))
-        if isinstance(schema.get("required"), list):
-            self._required.update(dict.fromkeys(schema["required"]))
-        for name, others in schema.get("dependentRequired", {}).items():
-            self._implied.update(dict.fromkeys([name, *others]))
+            if isinstance(value, (dict, list)) and holds({"enum": [value]}, instance):
+                self._equal.append(value)
+                self._constants.update(dict.fromkeys(value if isinstance(value, dict) else ()))
+        if "properties" not in schema:
+            self._read_own(schema)
         for keyword, value in schema.items():
             if keyword == "properties":
                 self._declared.update(dict.fromkeys(value))
+                self._read_own(schema)
             elif keyword == "allOf":
                 for sub in value:
                     self.read(sub)
@@ -143,43 +178,59 @@ class _Place:
                         self.refute(sub)
             elif keyword == "$ref":
                 self.read(self._order.target(value))
-        self._read_conditions(schema)
-
-    def _read_conditions(self, schema: dict[str, Any]) -> None:
-        """Conditions, which come behind."""
-        instance, holds = self._instance, self._order.holds
+        if "not" in schema:
+            self.refute(schema["not"])
         for keyword, value in schema.items():
             if keyword == "if" and ("then" in schema or "else" in schema):
-                if isinstance(value, dict):
-                    self._declared.update(dict.fromkeys([*value.get("properties", ()), *value.get("required", ())]))
-                if holds(value, instance):
-                    self.read(value)
-                    self.read(schema.get("then", True))
-                else:
-                    self.refute(value)
-                    self.read(schema.get("else", True))
-            elif keyword == "not":
-                self.refute(value)
+                self._waiting.append(partial(self._read_if, schema))
             elif keyword in ("dependentSchemas", "dependencies"):
                 for name, sub in value.items():
                     if isinstance(sub, list):
                         self._implied.update(dict.fromkeys([name, *sub]))
                     elif name in instance:
-                        self._declared[name] = None
-                        self.read(sub)
+                        self._waiting.append(partial(self._read_dependent, name, sub))
+
+    def _read_own(self, schema: dict[str, Any]) -> None:
+        """Names that are not declared, which stand with ``properties``."""
+        if isinstance(schema.get("required"), list):
+            self._required.update(dict.fromkeys(schema["required"]))
+        for name, others in schema.get("dependentRequired", {}).items():
+            self._implied.update(dict.fromkeys([name, *others]))
+
+    def read_conditions(self) -> None:
+        """Reads the conditions met so far, each with the conditions in it."""
+        waiting, self._waiting = self._waiting, []
+        for condition in waiting:
+            condition()
+            self.read_conditions()
+
+    def _read_if(self, schema: dict[str, Any]) -> None:
+        test = schema["if"]
+        if isinstance(test, dict):
+            self._declared.update(dict.fromkeys([*test.get("properties", ()), *test.get("required", ())]))
+        if self._order.holds(test, self._instance):
+            self.read(test)
+            self.read(schema.get("then", True))
+        else:
+            self.refute(test)
+            self.read(schema.get("else", True))
+
+    def _read_dependent(self, name: str, schema: Any) -> None:
+        self._declared[name] = None
+        self.read(schema)
 
     def refute(self, schema: Any) -> None:
-        """Reads a schema that the instance does not satisfy: the names it mentions are conditions."""
+        """Reads a schema that the instance does not satisfy: the names it mentions have no place."""
         if isinstance(schema, list):
             for sub in schema:
                 self.refute(sub)
-        if not isinstance(schema, dict):
+        if not isinstance(schema, dict) or self._known(schema, False):
             return
         if "$ref" in schema and self._order._alone:
             schema = {"$ref": schema["$ref"]}
         self._refuted.append(schema)
         for keyword in ("properties", "required", "dependentSchemas", "dependencies", "dependentRequired"):
-            self._conditions.update(dict.fromkeys(schema.get(keyword, ())))
+            self._negated.update(dict.fromkeys(schema.get(keyword, ())))
         holds = self._order.holds
         for keyword in ("allOf", "anyOf", "oneOf", "if", "then", "else", "not"):
             parts = schema.get(keyword, [])
@@ -189,13 +240,16 @@ class _Place:
                     self.read(sub)
                 else:
                     self.refute(sub)
-        if "$ref" in schema and schema["$ref"] not in self._refuting:
-            self._refuting.add(schema["$ref"])
+        if "$ref" in schema:
             self.refute(self._order.target(schema["$ref"]))
 
-    @property
-    def _refuting(self) -> set[str]:
-        return self.__dict__.setdefault("_seen", set())
+    def _known(self, schema: dict[str, Any], holds: bool) -> bool:
+        """Whether the schema has been read here before: a second time adds no names, and references may go round."""
+        key = (id(schema), holds)
+        if key in self._seen:
+            return True
+        self._seen.add(key)
+        return False
 
 
 def _matches(pattern: str, name: str) -> bool:

@@ -97,6 +97,8 @@ class Expander:
             return self._atom(formula, types, tracked)
         if kind == "not":
             return self._negated(formula.args[0], types)
+        if kind == "later":
+            return _later(self.shape(formula.args[0], types, tracked))
         if kind == "and":
             args = formula.args
             shape = self.shape(args[0], types, tracked)
@@ -249,8 +251,8 @@ class Expander:
         formulas, reader = self._formulas, self._reader
         if active.keys().isdisjoint(IN_PLACE):
             return formulas.local(node, atom.types)
-        parts: list[Formula] = []  # in the order written, which decides the order of properties ...
-        conditions: list[Formula] = []  # ... with what conditions add behind
+        parts: list[Formula] = []  # in the order written, which decides the order of properties
+        conditions: list[Formula] = []
         own = not active.keys() <= IN_PLACE | UNEVALUATED | {"then", "else"}
         own_place = "properties" if "properties" in active else None
         if own and own_place is None:
@@ -270,9 +272,9 @@ class Expander:
             elif keyword == "not":
                 conditions.append(formulas.not_(reader.child(node, value, "/not")))
             elif keyword == "if":
-                conditions += self._conditional(node)
+                conditions.extend(map(formulas.later, self._conditional(node)))
             elif keyword == "dependentSchemas" or keyword == "dependencies":
-                conditions.extend(self._dependent(node, keyword, value))
+                conditions.extend(map(formulas.later, self._dependent(node, keyword, value)))
         parts += conditions
         return formulas.and_(parts)
 
@@ -482,11 +484,12 @@ def _named(schema: Any) -> dict[str, None]:
 
 def _forget(shape: Shape) -> Shape:
     """The same shape without the notes on what is evaluated."""
-    return Shape(
-        shape.null,
-        shape.booleans,
-        shape.numbers,
-        shape.strings,
-        tuple([cell if cell.evaluated is None else cell.with_evaluated(None) for cell in shape.objects]),
-        tuple([cell if cell.evaluated is None else cell.with_evaluated(None) for cell in shape.arrays]),
-    )
+    objects = tuple([cell if cell.evaluated is None else cell.with_evaluated(None) for cell in shape.objects])
+    arrays = tuple([cell if cell.evaluated is None else cell.with_evaluated(None) for cell in shape.arrays])
+    return Shape(shape.null, shape.booleans, shape.numbers, shape.strings, objects, arrays)
+
+
+def _later(shape: Shape) -> Shape:
+    """The same shape with the names of its objects behind those of what stands beside it."""
+    objects = tuple([cell.with_names_later() for cell in shape.objects])
+    return Shape(shape.null, shape.booleans, shape.numbers, shape.strings, objects, shape.arrays)

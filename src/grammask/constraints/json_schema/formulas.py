@@ -50,7 +50,8 @@ class Formula:
     Attributes:
         kind: ``atom`` (payload: a Node), ``local`` (the Node without its in-place applicators), ``values`` (a
         frozenset of
-            Value), ``types`` (a bit set), ``not`` (args[0] is an atom, local or values), ``and``, ``or``; and, where
+            Value), ``types`` (a bit set), ``not`` (args[0] is an atom, local or values), ``and``, ``or``, ``later``
+            (args[0], whose names come behind all others in the order of properties); and, where
             annotations matter, ``any`` (an ``or`` whose branches contribute theirs together) and ``cases`` (one at a
             time).
         types: bit set of the types that an instance may have (an upper bound).
@@ -111,6 +112,8 @@ class Formulas:
         return found
 
     def not_(self, formula: Formula) -> Formula:
+        if formula.kind == "later":  # a negation gives names no place
+            formula = formula.args[0]
         found = self._negations.get(formula)
         if found is None:
             found = self._negate(formula)
@@ -219,6 +222,10 @@ class Formulas:
             del parts[part]
         return self._combine("or", tuple(parts), types)
 
+    def later(self, formula: Formula) -> Formula:
+        """The same, but the names that it declares come behind those of what stands beside it."""
+        return formula if formula.kind in ("types", "values") else self._combine("later", (formula,), formula.types)
+
     def branches(self, args: Iterable[Formula], kind: str) -> Formula:
         """A disjunction that keeps its branches apart, since each may contribute annotations."""
         parts = tuple(dict.fromkeys([arg for arg in args if arg is not self.false]))
@@ -228,7 +235,7 @@ class Formulas:
         return self._combine(kind, parts, types) if parts else self.false
 
     def _combine(self, kind: str, args: tuple[Formula, ...], types: int) -> Formula:
-        if len(args) == 1:
+        if len(args) == 1 and kind != "later":
             return args[0]
         key = (kind, args)
         found = self._interned.get(key)

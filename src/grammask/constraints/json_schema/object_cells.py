@@ -14,6 +14,7 @@ declares are kept apart from those that only a negated condition speaks of: the 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import copy
 from typing import TypeVar
 
 from grammask.constraints.json_schema.formulas import Formula, Formulas
@@ -38,9 +39,24 @@ class ObjectCell:
         implied: (name, those that must be there if it is).
         evaluated: the names that annotations of this cell cover (for unevaluatedProperties).
         demanded: those of the required names that no ``required`` lists: that gives them no place in the order.
+        later: those of the declared names, the last ones, that only conditions (``if``, ``dependentSchemas``) declare.
+        constant: whether this is one object, whose names keep its order.
     """
 
-    __slots__ = ("clauses", "demanded", "evaluated", "foralls", "high", "implied", "low", "props", "required", "tests")
+    __slots__ = (
+        "clauses",
+        "constant",
+        "demanded",
+        "evaluated",
+        "foralls",
+        "high",
+        "implied",
+        "later",
+        "low",
+        "props",
+        "required",
+        "tests",
+    )
 
     def __init__(
         self,
@@ -54,6 +70,8 @@ class ObjectCell:
         evaluated: Keys | None = None,
         tests: dict[str, Formula] | None = None,
         demanded: frozenset[str] = frozenset(),
+        later: frozenset[str] = frozenset(),
+        constant: bool = False,
     ) -> None:
         self.props = props
         self.tests = tests or {}
@@ -65,6 +83,8 @@ class ObjectCell:
         self.implied = implied
         self.evaluated = evaluated
         self.demanded = demanded
+        self.later = later
+        self.constant = constant
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -80,21 +100,26 @@ class ObjectCell:
             self.implied,
             self.evaluated,
             self.demanded,
+            self.later,
+            self.constant,
         )
 
     def with_evaluated(self, evaluated: Keys | None) -> ObjectCell:
-        return ObjectCell(
-            self.props,
-            self.foralls,
-            self.required,
-            self.low,
-            self.high,
-            self.clauses,
-            self.implied,
-            evaluated,
-            self.tests,
-            self.demanded,
-        )
+        cell = copy(self)
+        cell.evaluated = evaluated
+        return cell
+
+    def with_names_later(self) -> ObjectCell:
+        """The same cell with all declared names behind those that another cell declares."""
+        if self.constant or len(self.later) == len(self.props):
+            return self
+        cell = copy(self)
+        cell.later = frozenset(self.props)
+        return cell
+
+    def listed(self) -> list[str]:
+        """The names that some ``required`` lists."""
+        return [name for name in self.required if name not in self.demanded]
 
 
 ANY = ObjectCell({})
@@ -123,16 +148,23 @@ class ObjectAlgebra:
             return b
         if b is ANY:
             return a
+        if b.constant:
+            a, b = b, a
         evaluated = a.evaluated if b.evaluated is None else b.evaluated
         if a.evaluated is not None and b.evaluated is not None:
             evaluated = a.evaluated.union(b.evaluated)
         demanded = a.demanded | b.demanded
         if demanded:
-            demanded -= {name for cell in (a, b) for name in cell.required if name not in cell.demanded}
+            demanded -= {*a.listed(), *b.listed()}
+        props, later = self._merged(a.props, b.props), a.later | b.later
+        if later:
+            first = [name for cell in (a, b) for name in cell.props if name not in cell.later]
+            later -= set(first)
+            props = {name: props[name] for name in (*first, *props)}
         highs = [high for high in (a.high, b.high) if high is not None]
         return self.simplify(
             ObjectCell(
-                self._merged(a.props, b.props),
+                props,
                 unique([*a.foralls, *b.foralls]),
                 unique([*a.required, *b.required]),
                 max(a.low, b.low),
@@ -142,6 +174,8 @@ class ObjectAlgebra:
                 evaluated,
                 self._merged(a.tests, b.tests),
                 demanded,
+                later,
+                a.constant,
             )
         )
 
@@ -164,6 +198,8 @@ class ObjectAlgebra:
         for name in required:  # before the clauses, which take longer
             if self.value_of(cell, name) is false:
                 return None
+        if not clauses and not cell.implied:
+            return cell
         if clauses:
             tests = dict(tests)
             kept = []
@@ -197,6 +233,8 @@ class ObjectAlgebra:
             cell.evaluated,
             tests,
             demanded,
+            cell.later,
+            cell.constant,
         )
         for name in required:
             if self.value_of(result, name) is false:

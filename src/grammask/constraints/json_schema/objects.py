@@ -98,8 +98,9 @@ def _spelled_out(cell: ObjectCell, formulas: Formulas, algebra: ObjectAlgebra) -
     """
     whole = copy(cell)
     whole.implied = ()
-    mentioned = [*cell.required, *[name for implied in cell.implied for name in (implied[0], *implied[1])]]
-    whole.props = {**cell.props, **{name: formulas.true for name in mentioned if name not in cell.props}}
+    mentioned = [*cell.listed(), *[name for implied in cell.implied for name in (implied[0], *implied[1])]]
+    more = {name: formulas.true for name in mentioned if name not in cell.props}
+    whole.props, whole.later = {**cell.props, **more}, cell.later.union(more)
     parts = [whole]
     for name, others in cell.implied:
         without = ObjectCell({}, tests={name: formulas.false})
@@ -184,9 +185,7 @@ def _frame(
     cell = simple
     false = formulas.false
     names: dict[str, None] = dict.fromkeys(cell.props)
-    for name in cell.required:
-        if not ordered or name not in cell.demanded:
-            names[name] = None
+    names.update(dict.fromkeys(cell.listed() if ordered else cell.required))
     for name, others in cell.implied:
         names.update(dict.fromkeys([name, *others]))
     declared = len(names) if ordered else None
@@ -261,17 +260,8 @@ def _frame(
     if any(-1 in others for _, others in implied):
         gone = {index for index, others in implied if -1 in others}
         forbidden = {members[index].name: false for index in gone}
-        narrowed = ObjectCell(
-            {**cell.props, **forbidden},  # type: ignore[dict-item]
-            cell.foralls,
-            cell.required,
-            cell.low,
-            cell.high,
-            cell.clauses,
-            cell.implied,
-            tests=cell.tests,
-            demanded=cell.demanded,
-        )
+        narrowed = copy(cell)
+        narrowed.props = {**cell.props, **forbidden}  # type: ignore[dict-item]
         return _frame(narrowed, formulas, algebra, keys, max_split, ordered)
     return ObjectFrame(tuple(members), cell.low, cell.high, len(clauses), tuple(implied))
 

@@ -168,6 +168,7 @@ class ShapeAlgebra:
             {name: self._formulas.values(frozenset((item,))) for name, item in members},
             ((listed, self._formulas.false),),
             tuple(names),
+            constant=True,
         )
 
     def _array_value(self, value: Value) -> ArrayCell:
