@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import count
 from typing import Any
 from urllib.parse import unquote
 
@@ -24,13 +25,15 @@ class Order:
     Args:
         schema: the root schema.
         together: whether all alternatives of an ``anyOf`` that hold set the order together, or the first one alone.
+        inside: whether what holds inside of a negation, such as what two negations enclose, sets the order, too.
     """
 
-    def __init__(self, schema: Any, *, together: bool = False) -> None:
+    def __init__(self, schema: Any, *, together: bool = False, inside: bool = True) -> None:
         kind = jsonschema.validators.validator_for(schema, jsonschema.Draft202012Validator)
         self._validator = kind(schema, format_checker=kind.FORMAT_CHECKER)
         self._root = schema
         self._together = together
+        self._inside = inside
         # Up to draft 7 a reference is alone: what stands beside it means nothing.
         self._alone = kind in (jsonschema.Draft4Validator, jsonschema.Draft6Validator, jsonschema.Draft7Validator)
 
@@ -94,12 +97,14 @@ class Place:
         self._applied: list[dict[str, Any]] = []
         self._refuted: list[dict[str, Any]] = []
         self._seen: set[tuple[int, bool]] = set()
-        self._waiting: list[Callable[[], None]] = []
+        self._waiting: list[tuple[tuple[int, ...], Callable[[], None]]] = []
+        self._condition: tuple[int, ...] = ()
+        self._steps = count()
         self._equal: list[Any] = []
         self._constants: dict[str, None] = {}
         self._declared: dict[str, None] = {}
-        self._required: dict[str, None] = {}
-        self._implied: dict[str, None] = {}
+        self._required: dict[str, tuple[int, ...]] = {}
+        self._implied: dict[str, tuple[int, ...]] = {}
         self._negated: dict[str, None] = {}
 
     def names(self) -> list[str]:
@@ -109,7 +114,8 @@ class Place:
 
     def placed(self) -> dict[str, None]:
         """The names that have a place in the order, in that order."""
-        return {**self._constants, **self._declared, **self._required, **self._implied}
+        required, implied = (sorted(names, key=names.__getitem__) for names in (self._required, self._implied))
+        return dict.fromkeys([*self._constants, *self._declared, *required, *implied])
 
     def written(self) -> list[list[str]]:
         """The lists of names that the schemas which hold here write down: ``properties`` and constants."""
@@ -182,27 +188,38 @@ class Place:
             self.refute(schema["not"])
         for keyword, value in schema.items():
             if keyword == "if" and ("then" in schema or "else" in schema):
-                self._waiting.append(partial(self._read_if, schema))
+                self._waiting.append((self._here(), partial(self._read_if, schema)))
             elif keyword in ("dependentSchemas", "dependencies"):
                 for name, sub in value.items():
                     if isinstance(sub, list):
-                        self._implied.update(dict.fromkeys([name, *sub]))
+                        self._note(self._implied, [name, *sub])
                     elif name in instance:
-                        self._waiting.append(partial(self._read_dependent, name, sub))
+                        self._waiting.append((self._here(), partial(self._read_dependent, name, sub)))
 
     def _read_own(self, schema: dict[str, Any]) -> None:
         """Names that are not declared, which stand with ``properties``."""
         if isinstance(schema.get("required"), list):
-            self._required.update(dict.fromkeys(schema["required"]))
+            self._note(self._required, schema["required"])
         for name, others in schema.get("dependentRequired", {}).items():
-            self._implied.update(dict.fromkeys([name, *others]))
+            self._note(self._implied, [name, *others])
+
+    def _note(self, table: dict[str, tuple[int, ...]], names: list[str]) -> None:
+        """Notes names that no list has, by where they are first read if conditions are read behind their own schema."""
+        for name in names:
+            at = self._here()
+            table[name] = min(table.get(name, at), at)
+
+    def _here(self) -> tuple[int, ...]:
+        return (*self._condition, next(self._steps))
 
     def read_conditions(self) -> None:
         """Reads the conditions met so far, each with the conditions in it."""
         waiting, self._waiting = self._waiting, []
-        for condition in waiting:
-            condition()
+        around = self._condition
+        for self._condition, read in waiting:
+            read()
             self.read_conditions()
+        self._condition = around
 
     def _read_if(self, schema: dict[str, Any]) -> None:
         test = schema["if"]
@@ -236,7 +253,7 @@ class Place:
             parts = schema.get(keyword, [])
             for sub in parts if isinstance(parts, list) else [parts]:
                 # A part may hold where the whole does not, as the second of oneOf or under not.
-                if keyword in ("oneOf", "not", "if") and holds(sub, self._instance):
+                if self._order._inside and keyword in ("oneOf", "not", "if") and holds(sub, self._instance):
                     self.read(sub)
                 else:
                     self.refute(sub)

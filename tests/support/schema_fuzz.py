@@ -293,10 +293,16 @@ def judge(seed: int, vocabulary: _core.Vocabulary) -> tuple[bool, list[Disagreem
             if order == "any" or not valid:
                 texts = [json.dumps(instance)]
             else:
-                texts = [json.dumps(Order(schema, together=together).of(instance)) for together in (False, True)]
+                texts = [json.dumps(value) for value in documented(schema, instance)]
             if valid != any(accepts(constraint, text) for text in texts):
                 found.append(Disagreement(seed, schema, order, texts[0], not valid))
     return made, found
+
+
+def documented(schema: Any, instance: Any) -> list[Any]:
+    """A valid instance in the orders that the documentation allows it; the constraint must accept one."""
+    readings = [(together, inside) for together in (False, True) for inside in (True, False)]
+    return [Order(schema, together=together, inside=inside).of(instance) for together, inside in readings]
 
 
 def disagrees(schema: Any, order: str, instance: Any, accepted: bool, vocabulary: _core.Vocabulary) -> bool:
@@ -308,7 +314,7 @@ def disagrees(schema: Any, order: str, instance: Any, accepted: bool, vocabulary
             return False
         instances = [instance]
         if order == "schema" and valid:
-            instances = [Order(schema, together=together).of(instance) for together in (False, True)]
+            instances = documented(schema, instance)
         return any(accepts(constraint, json.dumps(value)) for value in instances) == accepted
     except Exception:  # a step that leaves the schema malformed is no step
         return False
