@@ -78,7 +78,7 @@ bool UniqueArrayFrame::possible() {
 // Values met by reading on byte by byte, with few bytes out of many, no blanks and no escapes: most of a short list, or
 // enough of many.
 std::map<std::string, JsonText> UniqueArrayFrame::easy_values(ExprId body, uint64_t enough) {
-  constexpr uint64_t kTriedPerValue = 40, kTriedAnyway = 2000;
+  constexpr uint64_t kTriedPerValue = 100, kTriedAnyway = 2000;
   constexpr int kBytes = 16;
   std::map<std::string, JsonText> found;
   std::vector<std::pair<ExprId, std::string>> texts{{body, ""}};

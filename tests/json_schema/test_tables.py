@@ -34,6 +34,13 @@ VALUES: list[tuple[Any, list[Any], list[Any]]] = [
         [{"t": "a"}, {"t": "b", "u": 1}],
         [{"t": "d"}, {}, 1],
     ),
+    (  # branches that only objects tell apart: anything else satisfies twenty of them
+        {"oneOf": [*[{"properties": {"t": {"enum": [t]}}, "required": ["t"]} for t in "abcdefghijklmnopqrst"],
+                   {"type": "object", "properties": {"t": {"type": "string", "pattern": "^[+]"}}, "required": ["t"]}]},
+        [{"t": "a"}, {"t": "t", "u": 1}, {"t": "+x"}],
+        [{"t": "u"}, {"t": "a+"}, {}, {"t": 1}, 1, "a", [], None],
+    ),
+    ({"oneOf": [{"minimum": 5, "maxLength": 1}, {"maximum": 3, "maxLength": 2}]}, [2, 6, "ab"], [4, "a", "abc", []]),
     # objects
     ({"required": ["a"], "properties": {"a": {"type": "integer"}}}, [{"a": 1}, 3, [], {"a": 1, "z": 2}],
      [{}, {"a": "x"}]),

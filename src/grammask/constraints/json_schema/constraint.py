@@ -135,7 +135,7 @@ class JsonSchema(Constraint):
         languages = self._string_languages(builder, reader)
         keys = KeySpace(builder, languages)
         algebra = ShapeAlgebra(formulas, ObjectAlgebra(formulas, keys), array_algebra)
-        expander = Expander(reader, algebra, annotations=annotations, by_text=by_text)
+        expander = Expander(reader, algebra, languages, annotations=annotations, by_text=by_text)
         lowering = self._new_lowering(builder, expander, algebra, keys, languages)
         try:
             return lowering.expression(reader.root())

@@ -26,6 +26,7 @@ from grammask.constraints.json_schema.keys import EVERY_KEY, NO_KEY
 from grammask.constraints.json_schema.object_cells import ObjectCell
 from grammask.constraints.json_schema.reader import Reader
 from grammask.constraints.json_schema.shapes import EMPTY, Shape, ShapeAlgebra
+from grammask.constraints.json_schema.strings import StringLanguages
 from grammask.engine import time_limit
 from grammask.engine.errors import ConstraintSyntaxError, ConstraintTooLarge, UnsupportedConstraint
 
@@ -54,8 +55,11 @@ class _Undecided(Exception):
 class Expander:
     """Computes shapes of formulas, each at most once."""
 
-    def __init__(self, reader: Reader, algebra: ShapeAlgebra, *, annotations: bool, by_text: bool) -> None:
+    def __init__(
+        self, reader: Reader, algebra: ShapeAlgebra, languages: StringLanguages, *, annotations: bool, by_text: bool
+    ) -> None:
         self._reader = reader
+        self._languages = languages
         self._annotations = annotations
         self._by_text = by_text
         self.formulas = self._formulas = reader.formulas
@@ -333,7 +337,7 @@ class Expander:
         if self._proof_depth >= MAX_PROOF_DEPTH:
             raise _Undecided
         kept = [branch for branch in branches if branch is not formulas.false]
-        overlaps: dict[int, list[Formula]] = {}
+        overlaps: dict[int, dict[int, list[Formula]]] = {}  # by the types for which they are not known to be disjoint
         for i, a in enumerate(kept):
             for j in range(i + 1, len(kept)):
                 self._pairs += 1
@@ -342,16 +346,27 @@ class Expander:
                         f"more than {MAX_PAIRS} pairs of oneOf branches to tell apart",
                         hint="use anyOf, or give each branch a required property with its own constant",
                     )
-                if not self.is_void(formulas.and_([context, a, kept[j]])):
-                    overlaps.setdefault(i, []).append(kept[j])
-                    overlaps.setdefault(j, []).append(a)
+                both = formulas.and_([context, a, kept[j]])
+                types = self._possible_types(both)
+                if types:
+                    types = f.ANYTHING if types == both.types else types
+                    overlaps.setdefault(i, {}).setdefault(types, []).append(kept[j])
+                    overlaps.setdefault(j, {}).setdefault(types, []).append(a)
         if overlaps and not self._by_text:
             raise TextsNeeded
         cases = [
-            formulas.and_([branch, *[formulas.not_(other) for other in overlaps.get(i, ())]])
+            formulas.and_([branch, *[self._neither(others, types) for types, others in overlaps.get(i, {}).items()]])
             for i, branch in enumerate(kept)
         ]
         return self._or(cases, "cases")
+
+    def _neither(self, others: Sequence[Formula], types: int) -> Formula:
+        """None of some formulas holds, for instances of the given types; all others are in."""
+        formulas = self._formulas
+        none = [formulas.not_(other) for other in others]
+        if types == f.ANYTHING:
+            return formulas.and_(none)
+        return formulas.or_([formulas.types(f.ANYTHING & ~types), formulas.and_([formulas.types(types), *none])])
 
     def _told_apart(self, branches: Sequence[Formula]) -> bool:
         """Whether all branches are objects that require one property with constants of their own, or have own types."""
@@ -400,31 +415,34 @@ class Expander:
 
     def is_void(self, formula: Formula) -> bool:
         """Whether no instance satisfies a formula, as far as a look a few levels down can prove it."""
+        return not self._possible_types(formula)
+
+    def _possible_types(self, formula: Formula) -> int:
+        """The types of the instances of a formula, but for those that a look a few levels down can exclude."""
         if formula is self._formulas.false or formula in self._void:
-            return True
+            return 0
         if formula.kind in ("types", "values") or self._proof_depth >= MAX_PROOF_DEPTH:
-            return False
+            return formula.types
         time_limit.check()
         self._proof_depth += 1
         outer, self._open = self._open, set()
         try:
             shape = self.shape(formula)
-            result = (
-                not shape.null
-                and not shape.booleans
-                and not shape.numbers
-                and shape.strings == strings.NONE
-                and all(self._object_void(cell) for cell in shape.objects)
-                and all(self._array_void(cell) for cell in shape.arrays)
-            )
+            types = shape.types() & formula.types
+            if self._languages.finite(shape.strings) == frozenset():
+                types &= ~f.STRING
+            if all(self._object_void(cell) for cell in shape.objects):
+                types &= ~f.OBJECT
+            if all(self._array_void(cell) for cell in shape.arrays):
+                types &= ~f.ARRAY
         except _Undecided:
-            return False
+            return formula.types
         finally:
             self._open = outer
             self._proof_depth -= 1
-        if result:
+        if not types:
             self._void.add(formula)
-        return result
+        return types
 
     def _object_void(self, cell: ObjectCell) -> bool:
         value_of = self._algebra.objects.value_of
