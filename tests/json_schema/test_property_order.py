@@ -36,6 +36,9 @@ ORDERS: list[tuple[Any, list[str]]] = [
     ({"$schema": DRAFT7, "dependencies": {"b": {}}}, ["b|ac", "|ac"]),
     ({"dependentRequired": {"b": ["a"]}}, ["ba|c", "a|c"]),
     ({"required": ["d"], "dependentRequired": {"b": ["a"], "d": ["c"]}}, ["dbac", "dac|e"]),
+    ({"if": {"required": ["d"]}, "else": {"dependentRequired": {"b": ["e"]}}, "dependentRequired": {"b": ["a"]}},
+     ["bae|c", "a|c"]),
+    ({"allOf": [{"if": {"required": ["b"]}, "then": {"required": ["c"]}}], "required": ["a"]}, ["bac", "a|cd"]),
     # names that only a negation speaks of have no place, not even those that must be there
     ({"not": {"properties": {"a": {"const": 2}}, "required": ["b"]}}, ["|abc", "|ac"]),
     ({"not": {"properties": {"b": False, "c": True}, "required": ["b"]}, "dependentRequired": {"c": ["a"]}},
