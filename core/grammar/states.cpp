@@ -3,6 +3,7 @@
 
 #include "grammar/arena.hpp"
 #include "mask/local_mask.hpp"
+#include "regular/long_work.hpp"
 #include "regular/utf8.hpp"
 
 // Expressions made ready for stepping: what each class of bytes does.
@@ -34,6 +35,7 @@ const uint8_t* Arena::intern_classes(const std::array<uint8_t, 256>& classes) {
 }
 
 const State& Arena::build_state(ExprId e) {
+  LongWork::begins();
   const std::lock_guard lock(mutex_);
   if (State* s = pool_.node(e).state) return *s;
   auto made = std::make_unique<State>();

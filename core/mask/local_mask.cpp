@@ -10,6 +10,7 @@
 #include "mask/walk.hpp"
 #include "mask/word_walk.hpp"
 #include "matcher/stepper.hpp"
+#include "regular/long_work.hpp"
 
 namespace grammask {
 
@@ -424,6 +425,7 @@ const LocalMask* make_local_mask(Arena& arena, const Vocabulary& vocabulary, Exp
 const LocalMask& local_mask(Arena& arena, const Vocabulary& vocabulary, ExprId e) {
   State& state = arena.mutable_state(e);
   if (const LocalMask* known = state.mask.load(std::memory_order_acquire)) return *known;
+  LongWork::begins();
   std::unique_ptr<LocalMask> made;
   const LocalMask* const same = make_local_mask(arena, vocabulary, e, made);
   const std::lock_guard lock(arena.mutex());

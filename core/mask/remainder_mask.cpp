@@ -4,6 +4,7 @@
 
 #include "mask/walk.hpp"
 #include "matcher/stepper.hpp"
+#include "regular/long_work.hpp"
 
 namespace grammask {
 
@@ -41,6 +42,7 @@ const RemainderMask& remainder_mask(Arena& arena, const Vocabulary& vocabulary, 
     const std::lock_guard lock(arena.mutex());
     if (const RemainderMask* known = arena.remainder_mask(leaving, rest)) return *known;
   }
+  LongWork::begins();
   auto made = by_walk(arena, vocabulary, leaving, rest);
   const std::lock_guard lock(arena.mutex());
   return *arena.keep(leaving, rest, std::move(made));

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "grammar/shortest.hpp"
+#include "regular/long_work.hpp"
 
 namespace grammask {
 
@@ -319,6 +320,7 @@ void Matcher::add_mask(Thread t, uint32_t* out) {
 
 // Tokens of a trie that are read from some threads, those of t itself or those that read the remainders of its tokens.
 void Matcher::add_by_walk(const Trie& trie, std::span<const Thread> from, const Thread& t, uint32_t* out) {
+  LongWork::begins();
   clear_if_fresh(out);
   vague_.clear();
   walker_.walk(trie, from, [&](std::span<const uint32_t> tokens) { add_tokens(tokens, out); }, {nullptr, &vague_, {}});
@@ -365,6 +367,7 @@ void Matcher::add_remainders(const Thread& t, const Leaving& leaving, uint32_t* 
       if (b.expr == ExprPool::kEpsilonId) continue;
       const RemainderMask& remainders = remainder_mask_of(*left.leaving, b.expr);
       add_tokens(remainders.ids, out);
+      if (!remainders.vague.empty()) LongWork::begins();
       for (const uint32_t id : remainders.vague) {
         if (stepper_.can_read({&t, 1}, *compiled_->vocabulary->token(id))) out[id / 32] |= 1u << (id % 32);
       }
@@ -378,6 +381,7 @@ void Matcher::fill_mask(uint32_t* out) {
   fresh_ = true;
   if (!terminated_) {
     const WorkLimit limit(compiled_->work_seconds);
+    if (threads_.size() > 1 || compiled_->names_tokens) LongWork::begins();
     struct Done {  // also when something throws
       Stepper& stepper;
       Stack::Mark mark;
