@@ -129,10 +129,9 @@ bool Arena::has_real_letters(ExprId e) {
   }
 }
 
-bool Arena::open_ended(ExprId root) {
-  const auto known = open_ended_.find(root);
+bool Arena::open_ended(ExprId root, size_t most_states) {
+  const auto known = open_ended_.find({root, most_states});
   if (known != open_ended_.end()) return known->second;
-  constexpr size_t kMostStates = 5000;
   std::vector<ExprId> states{root};
   std::unordered_map<ExprId, size_t> index{{root, 0}};
   std::vector<std::vector<size_t>> before(1);
@@ -155,7 +154,7 @@ bool Arena::open_ended(ExprId root) {
       }
       before[it->second].push_back(at);
     }
-    result = states.size() <= kMostStates;
+    result = states.size() <= most_states;
   }
   // A state has finitely many words if all its successors have; each of those must be a word already.
   std::vector<size_t> finite;
@@ -168,7 +167,7 @@ bool Arena::open_ended(ExprId root) {
       if (--successors[b] == 0) finite.push_back(b);
     }
   }
-  return open_ended_[root] = result;
+  return open_ended_[{root, most_states}] = result;
 }
 
 uint32_t Arena::remoteness(ExprId root) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -104,7 +105,8 @@ class Arena final : public FrameExpander {
   bool has_real_letters(ExprId e);
   // Whether no finite set of words can make a prefix of e dead: what may follow a prefix is endless, or holds a call,
   // unless the prefix is a word itself. A key of such a language may begin although earlier keys are unknown.
-  bool open_ended(ExprId e);
+  // most_states: where e has more, the answer is no.
+  bool open_ended(ExprId e, size_t most_states = 5000);
   // How far, in bytes, any state of a letter-free expression is from a word at most; kFar if it has too many.
   uint32_t remoteness(ExprId e);
   static constexpr uint32_t kFar = 0xffffffffu;
@@ -186,7 +188,7 @@ class Arena final : public FrameExpander {
   IdTable class_table_;
   std::unordered_map<std::string, ExprId> character_classes_;
   std::unordered_map<std::string, ExprId> memo_;
-  std::unordered_map<ExprId, bool> open_ended_;
+  std::map<std::pair<ExprId, size_t>, bool> open_ended_;  // by expression and most states
   std::unordered_map<ExprId, uint32_t> remoteness_;
   std::unordered_map<uint64_t, std::unique_ptr<CountedText>> counted_texts_;
   struct OpenTextSlot {

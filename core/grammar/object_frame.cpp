@@ -260,10 +260,10 @@ ExprId ObjectFrame::value_then(const State& s, uint32_t i, const std::optional<s
       }
     }
     if (!simple_ && !completable(t, text && !*text ? i : kNoFamily)) continue;
-    options.push_back(pool_.concat(v.value, pool_.frame(index_, intern(std::move(t)), depth_)));
+    const ExprId called = pool_.call(pool_.concat(spec_.colon, v.value));
+    options.push_back(pool_.concat(called, pool_.frame(index_, intern(std::move(t)), depth_)));
   }
-  if (options.empty()) return ExprPool::kEmptyId;
-  return pool_.concat(spec_.colon, pool_.unite(options));
+  return pool_.unite(options);
 }
 
 ExprId ObjectFrame::members(const State& s) {

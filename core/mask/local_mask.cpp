@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <unordered_set>
 
 #include "mask/bounded_text.hpp"
 #include "mask/counted_text.hpp"
+#include "mask/difference.hpp"
 #include "mask/open_text.hpp"
 #include "mask/walk.hpp"
 #include "mask/word_walk.hpp"
@@ -59,7 +59,7 @@ class TokenSet {
   void add(std::span<const uint32_t> tokens) {
     if (!words_) {
       ids_.insert(ids_.end(), tokens.begin(), tokens.end());
-      if (ids_.size() > size_ / 2) spill();
+      if (ids_.size() > size_ / 6) spill();
     } else {
       for (const uint32_t id : tokens) (*words_)[id / 32] |= 1u << (id % 32);
     }
@@ -117,7 +117,11 @@ struct Making {
   }
   ByteSet add_calls(const State& state);
   void add_call(const Letter& l);
-  bool add_words();
+  bool add_literal(ExprId e);
+  ExprId add_literals();
+  bool add_words(ExprId e);
+  // Tokens that go on from nodes where something else than before is read.
+  void add_after(const std::vector<uint32_t>& nodes, ExprId rest);
 };
 
 // Whether nothing but special tokens can interrupt the bytes of e.
@@ -138,6 +142,7 @@ bool is_text(const ExprPool& pool, ExprId e) {
 ByteSet Making::add_calls(const State& state) {
   std::vector<const Letter*> shared;
   ByteSet settled;
+  if (state.letters.empty()) return settled;
   for (size_t b = 0; b < 256; ++b) {
     if (state.next[state.class_of[b]] == ExprPool::kEmptyId) settled.add(static_cast<uint8_t>(b));
   }
@@ -199,7 +204,7 @@ void Making::add_call(const Letter& l) {
 
 // One word out of many and then something: the words are followed in their list, and only tokens that hold the end of
 // one are walked on from there.
-bool Making::add_words() {
+bool Making::add_words(ExprId e) {
   const Trie& trie = vocabulary.trie();
   const WordMachine* machine = nullptr;
   WordMachine::Range range{};
@@ -207,10 +212,10 @@ bool Making::add_words() {
   {
     const std::lock_guard lock(arena.mutex());
     ExprPool& pool = arena.pool();
-    ExprId head = expr;
-    if (pool.node(expr).kind == Kind::kConcat) {
-      head = pool.node(expr).a;
-      rest = pool.node(expr).b;
+    ExprId head = e;
+    if (pool.node(e).kind == Kind::kConcat) {
+      head = pool.node(e).a;
+      rest = pool.node(e).b;
     }
     if (pool.node(head).kind != Kind::kMachine) return false;
     machine = dynamic_cast<const WordMachine*>(&pool.machine_of(head));
@@ -221,30 +226,84 @@ bool Making::add_words() {
   if (machine->ends(range)) ends.push_back(0);
   walk_words(
       trie, *machine, range, [&](uint32_t x) { tokens.add(trie.own(x)); }, [&](uint32_t x) { ends.push_back(x); });
+  add_after(ends, rest);
+  return true;
+}
+
+// Follows the bytes that e begins with, as those of a key: they lead along one path of the trie, mostly to its end, and no state
+// has to be made for them. Only what follows them is walked. False if e begins with something else.
+bool Making::add_literal(ExprId e) {
+  const Trie& trie = vocabulary.trie();
+  uint32_t x = 0;
+  {
+    const std::lock_guard lock(arena.mutex());
+    ExprPool& pool = arena.pool();
+    if (!pool.alive(e)) return true;
+    std::vector<ExprId> after;
+    while (true) {
+      for (; pool.node(e).kind == Kind::kConcat; e = pool.node(e).a) after.push_back(pool.node(e).b);
+      if (pool.node(e).kind != Kind::kSet) break;
+      const ByteSet& bytes = pool.bytes(pool.node(e).a);
+      if (!bytes.is_single()) break;
+      x = trie.child(x, bytes.lowest());
+      if (x == 0) return true;
+      tokens.add(trie.own(x));
+      if (trie.child_count[x] == 0) return true;
+      e = ExprPool::kEpsilonId;
+      if (after.empty()) break;
+      e = after.back();
+      after.pop_back();
+    }
+    if (x == 0) return false;
+    for (; !after.empty(); after.pop_back()) e = pool.concat(e, after.back());
+  }
+  add_after({x}, e);
+  return true;
+}
+
+// The same for every member of a union. Returns what is left of it.
+ExprId Making::add_literals() {
+  std::vector<ExprId> members{expr}, others;
+  {
+    const std::lock_guard lock(arena.mutex());
+    if (arena.pool().node(expr).kind == Kind::kUnion) {
+      const auto children = arena.pool().children(expr);
+      members.assign(children.begin(), children.end());
+    }
+  }
+  for (const ExprId e : members) {
+    if (!add_literal(e)) others.push_back(e);
+  }
+  if (others.size() == members.size()) return expr;
+  const std::lock_guard lock(arena.mutex());
+  return arena.pool().unite(others);
+}
+
+void Making::add_after(const std::vector<uint32_t>& nodes, ExprId rest) {
+  const Trie& trie = vocabulary.trie();
   const Thread after{rest, Stack::kBottom};
   const bool may_return = arena.state(rest).nullable;
   std::vector<uint32_t> vague;
-  for (const uint32_t x : ends) {
+  for (const uint32_t x : nodes) {
     if (trie.child_count[x] == 0) continue;
     if (may_return && x != 0) returns.push_back(x);
     if (rest == ExprPool::kEpsilonId) continue;
     walker.walk(trie, {&after, 1}, adding(), {&returns, &vague, {}}, x);
   }
   add_readable_below(trie, vague);
-  return true;
 }
 
 std::unique_ptr<LocalMask> by_walk(Arena& arena, const Vocabulary& vocabulary, ExprId e) {
   auto mask = std::make_unique<LocalMask>();
   const Trie& trie = vocabulary.trie();
-  const State& state = arena.state(e);
-  mask->returns_at_once = state.nullable;
+  mask->returns_at_once = arena.state(e).nullable;
   Making making(arena, vocabulary, e);
   std::vector<uint32_t>& returns = making.returns;
-  if (!making.add_words()) {
+  const ExprId others = making.add_literals();
+  if (others != ExprPool::kEmptyId && others != ExprPool::kEpsilonId && !making.add_words(others)) {
     std::vector<uint32_t> vague, walked;
-    const ByteSet called = making.add_calls(state);
-    const Thread start{e, Stack::kBottom};
+    const ByteSet called = making.add_calls(arena.state(others));
+    const Thread start{others, Stack::kBottom};
     making.walker.walk(trie, {&start, 1}, making.adding(), {&walked, &vague, called});
     making.add_readable_below(trie, vague);
     returns.insert(returns.end(), walked.begin(), walked.end());
@@ -257,98 +316,11 @@ std::unique_ptr<LocalMask> by_walk(Arena& arena, const Vocabulary& vocabulary, E
   return mask;
 }
 
-// The mask of e from that of r, by walking only where the two automata differ. Neither may call anything. Null if they
-// differ in too many places.
-std::unique_ptr<LocalMask> by_difference(Arena& arena, const Vocabulary& vocabulary, ExprId e, ExprId r) {
-  const LocalMask& whole = local_mask(arena, vocabulary, r);
-  if (!whole.words || !whole.without.empty()) return nullptr;
-  const Trie& trie = vocabulary.trie();
-  auto mask = std::make_unique<LocalMask>();
-  mask->words = whole.words;
-  mask->walk_directly = whole.walk_directly;
-  mask->inside_leaves_unlisted = whole.inside_leaves_unlisted;
-  mask->returns_at_once = arena.state(e).nullable;
-  bool returns = mask->returns_at_once;  // e may return where it differs from r
-  std::unordered_set<uint32_t> no_return, lost, gained;
-  std::vector<uint32_t> gained_returns;
-  Stepper stepper(arena);
-  Walker walker(stepper);
-  const auto gain = [&](std::span<const uint32_t> tokens) { gained.insert(tokens.begin(), tokens.end()); };
-  struct Entry {
-    uint32_t node;
-    const State* mine;
-    const State* whole;
-  };
-  std::vector<Entry> queue{{0, &arena.state(e), &arena.state(r)}};
-  constexpr size_t kMostDifferent = 4096;
-  for (size_t at = 0; at < queue.size(); ++at) {
-    if (queue.size() + no_return.size() > kMostDifferent) return nullptr;
-    const Entry entry = queue[at];
-    for (uint32_t x = trie.first_child[entry.node]; x < trie.first_child[entry.node] + trie.child_count[entry.node];
-         ++x) {
-      const uint8_t b = trie.byte[x];
-      const ExprId w = entry.whole->next[entry.whole->class_of[b]];
-      const ExprId m = entry.mine->next[entry.mine->class_of[b]];
-      if (w == m) continue;
-      if (m == ExprPool::kEmptyId) {
-        std::vector<uint32_t> below{x};
-        while (!below.empty() && no_return.size() <= kMostDifferent) {
-          const uint32_t y = below.back();
-          below.pop_back();
-          no_return.insert(y);
-          lost.insert(trie.own(y).begin(), trie.own(y).end());
-          for (uint32_t c = trie.first_child[y]; c < trie.first_child[y] + trie.child_count[y]; ++c) below.push_back(c);
-        }
-        continue;
-      }
-      if (w == ExprPool::kEmptyId) {
-        gain(trie.own(x));
-        if (trie.child_count[x] == 0) continue;
-        if (arena.state(m).nullable) gained_returns.push_back(x);
-        const Thread mine{m, Stack::kBottom};
-        walker.walk(trie, {&mine, 1}, gain, {&gained_returns, nullptr, {}}, x);
-        continue;
-      }
-      if (trie.child_count[x] == 0) continue;
-      const State& ms = arena.state(m);
-      const State& ws = arena.state(w);
-      if (ws.nullable && !ms.nullable) no_return.insert(x);
-      if (ms.nullable && !ws.nullable) gained_returns.push_back(x);
-      returns = returns || ms.nullable;
-      queue.push_back({x, &ms, &ws});
-    }
-  }
-  if (no_return.size() > kMostDifferent) return nullptr;
-  for (const uint32_t id : lost) {
-    if ((*whole.words)[id / 32] >> (id % 32) & 1) mask->without.push_back(id);
-  }
-  std::sort(mask->without.begin(), mask->without.end());
-  // A token that is inside r but not inside e may still leave e, at a place that r had no reason to list.
-  if (whole.inside_leaves_unlisted && returns && !mask->without.empty()) return nullptr;
-  for (const uint32_t id : whole.ids) {
-    if (!lost.count(id)) mask->ids.push_back(id);
-  }
-  mask->ids.insert(mask->ids.end(), gained.begin(), gained.end());
-  if (gained_returns.empty() && (!whole.leaving || no_return.empty())) {
-    mask->leaving = whole.leaving;
-    return mask;
-  }
-  std::vector<uint32_t> nodes = std::move(gained_returns);
-  if (whole.leaving) {
-    for (const uint32_t x : whole.leaving->nodes()) {
-      if (!no_return.count(x)) nodes.push_back(x);
-    }
-  }
-  std::sort(nodes.begin(), nodes.end());
-  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
-  if (!nodes.empty()) mask->leaving = arena.leaving(std::move(nodes));
-  return mask;
-}
-
 // Within a text that waits for a word, the state that most bytes lead back to differs from e along the word alone. That
 // state if its mask is there already, else kEmptyId.
 ExprId resting_state(Arena& arena, ExprId e) {
   const auto after_most = [&](const State& s) {
+    if (s.start.count() < 128) return ExprPool::kEmptyId;
     std::array<uint16_t, 256> sizes{};
     for (size_t b = 0; b < 256; ++b) ++sizes[s.class_of[b]];
     return s.next[static_cast<size_t>(std::max_element(sizes.begin(), sizes.end()) - sizes.begin())];
@@ -366,6 +338,8 @@ ExprId resting_state(Arena& arena, ExprId e) {
 const LocalMask* make_local_mask(Arena& arena, const Vocabulary& vocabulary, ExprId e,
                                  std::unique_ptr<LocalMask>& made) {
   ExprId counted = 0, rest = 0, whole = 0;
+  std::vector<ExprId> excluded;
+  bool only_at_words = false;
   uint32_t low = 0, high = 0;
   CountedText* table = nullptr;
   std::optional<BoundedText> bounded;
@@ -392,10 +366,17 @@ const LocalMask* make_local_mask(Arena& arena, const Vocabulary& vocabulary, Exp
       const auto parts = pool.children(n.kind == Kind::kConcat ? n.a : e);
       std::vector<ExprId> positive;
       for (const ExprId c : parts) {
-        if (pool.node(c).kind != Kind::kComplement) positive.push_back(c);
+        if (pool.node(c).kind != Kind::kComplement) {
+          positive.push_back(c);
+        } else {
+          excluded.push_back(pool.node(c).a);
+        }
       }
-      if (!positive.empty() && positive.size() < parts.size()) {
+      if (!positive.empty() && !excluded.empty()) {
         whole = pool.intersect(positive);
+        // No prefix of the rest is dead or a word for want of a few words, so that only where those end anything differs.
+        constexpr size_t kFewStates = 64;
+        only_at_words = arena.open_ended(whole, kFewStates);
         if (n.kind == Kind::kConcat) whole = pool.concat(whole, n.b);
       }
     }
@@ -413,7 +394,8 @@ const LocalMask* make_local_mask(Arena& arena, const Vocabulary& vocabulary, Exp
     }
   }
   // r ∩ ¬x, or that and then something: x is mostly a few texts.
-  if (whole) made = by_difference(arena, vocabulary, e, whole);
+  if (whole && only_at_words) made = by_difference_at_words(arena, vocabulary, e, whole, excluded);
+  if (whole && !made) made = by_difference(arena, vocabulary, e, whole);
   if (made) return nullptr;
   if (const ExprId resting = resting_state(arena, e)) made = by_difference(arena, vocabulary, e, resting);
   if (!made) made = by_walk(arena, vocabulary, e);

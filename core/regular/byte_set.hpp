@@ -38,6 +38,14 @@ struct ByteSet {
     }
     return true;
   }
+  bool is_single() const {
+    int n = 0;
+    for (const uint64_t w : words) {
+      if (w & (w - 1)) return false;
+      n += w != 0;
+    }
+    return n == 1;
+  }
   // The smallest member; the set must not be empty.
   uint8_t lowest() const {
     for (int i = 0;; ++i) {
