@@ -8,6 +8,7 @@
 #include "mask/local_mask.hpp"
 #include "mask/open_text.hpp"
 #include "mask/remainder_mask.hpp"
+#include "regular/finite_words.hpp"
 #include "vocabulary/vocabulary.hpp"
 
 namespace grammask {
@@ -73,6 +74,7 @@ ExprId Arena::inlined(ExprId e, bool& final, int rules) {
       const auto* frame = dynamic_cast<const ObjectFrame*>(frames_[n.a].get());
       if (!frame || has_real_families(*frame)) return e;
       ObjectSpec spec = frame->spec();
+      spec.flat = true;
       for (ExprId* between : {&spec.open, &spec.colon, &spec.comma, &spec.close})
         *between = inlined(*between, final, rules);
       for (ObjectMember& m : spec.members) {
@@ -115,7 +117,7 @@ bool Arena::has_real_letters(ExprId e) {
       return false;
     case Kind::kFrame: {
       const auto* frame = dynamic_cast<const ObjectFrame*>(frames_[n.a].get());
-      if (!frame || has_real_families(*frame)) return true;
+      if (!frame || !frame->spec().flat || has_real_families(*frame)) return true;
       frame->mentioned(parts);
       for (const ExprId between : {frame->spec().open, frame->spec().colon, frame->spec().comma, frame->spec().close}) {
         parts.push_back(between);
@@ -129,9 +131,33 @@ bool Arena::has_real_letters(ExprId e) {
   }
 }
 
+// A text that is not one of some words is open-ended if the text is and nothing but itself follows any of those words in it:
+// what may follow a prefix of them is endless, or the prefix is a word itself and not among them.
+bool Arena::open_ended_but_for_words(ExprId e, size_t most_states) {
+  if (pool_.node(e).kind != Kind::kIntersection) return false;
+  const Exclusion parts = Exclusion::of(pool_, e);
+  if (parts.included.empty() || parts.excluded.empty()) return false;
+  std::vector<std::string> words;
+  for (const ExprId x : parts.excluded) {
+    if (!finite_words(pool_, x, words)) return false;
+  }
+  const ExprId text = pool_.intersect(parts.included);
+  if (!open_ended(text, most_states)) return false;
+  return std::ranges::all_of(words, [&](const std::string& word) {
+    ExprId after = text;
+    for (const char c : word) {
+      const State& s = state(after);
+      if (!s.letters.empty()) return false;
+      after = s.next[s.class_of[static_cast<uint8_t>(c)]];
+    }
+    return after == ExprPool::kEmptyId || after == ExprPool::kEpsilonId;
+  });
+}
+
 bool Arena::open_ended(ExprId root, size_t most_states) {
   const auto known = open_ended_.find({root, most_states});
   if (known != open_ended_.end()) return known->second;
+  if (open_ended_but_for_words(root, most_states)) return open_ended_[{root, most_states}] = true;
   std::vector<ExprId> states{root};
   std::unordered_map<ExprId, size_t> index{{root, 0}};
   std::vector<std::vector<size_t>> before(1);

@@ -170,6 +170,7 @@ class Arena final : public FrameExpander {
   const ByteSet& find_character_loops(const State& s);
   bool all_return(const State& s, uint8_t place, ExprId to);
   const uint8_t* intern_classes(const std::array<uint8_t, 256>& classes);
+  bool open_ended_but_for_words(ExprId e, size_t most_states);
   ExprId without_nullable_letters(ExprId e);
   bool derives_nothing(ExprId letter);
   bool has_real_families(const ObjectFrame& frame) const;

@@ -64,6 +64,7 @@ ExprId JsonSpellings::make(const JsonText& v) {
     case JsonText::Kind::kObject: {
       ObjectSpec spec;
       spec.ordered = false;
+      spec.flat = true;
       spec.open = pool_.concat(pool_.byte('{'), blank);
       spec.colon = pool_.concat(blank, pool_.byte(':'));
       spec.comma = pool_.concat(pool_.byte(','), blank);

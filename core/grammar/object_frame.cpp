@@ -260,8 +260,9 @@ ExprId ObjectFrame::value_then(const State& s, uint32_t i, const std::optional<s
       }
     }
     if (!simple_ && !completable(t, text && !*text ? i : kNoFamily)) continue;
-    const ExprId called = pool_.call(pool_.concat(spec_.colon, v.value));
-    options.push_back(pool_.concat(called, pool_.frame(index_, intern(std::move(t)), depth_)));
+    const ExprId value = pool_.concat(spec_.colon, v.value);
+    options.push_back(
+        pool_.concat(spec_.flat ? value : pool_.call(value), pool_.frame(index_, intern(std::move(t)), depth_)));
   }
   return pool_.unite(options);
 }

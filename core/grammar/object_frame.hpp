@@ -37,6 +37,9 @@ struct ObjectSpec {
   uint32_t min_members = 0;
   uint32_t max_members = ExprPool::kUnbounded;
   bool ordered = true;
+  // What follows a key is read in a frame of its own, whose states all members of its kind share, unless the object is to be
+  // part of a larger expression that must be free of calls.
+  bool flat = false;
   uint32_t obligations = 0;
   std::vector<std::pair<uint32_t, std::vector<uint32_t>>> dependencies;
 };

@@ -6,7 +6,7 @@
 
 #include "mask/walk.hpp"
 #include "matcher/stepper.hpp"
-#include "regular/words.hpp"
+#include "regular/finite_words.hpp"
 
 namespace grammask {
 
@@ -133,42 +133,6 @@ std::unique_ptr<LocalMask> Difference::mask() {
   return mask;
 }
 
-// The words of an expression that is a finite set of them; false if it is none, or has more than a few thousand.
-bool collect_words(ExprPool& pool, ExprId e, std::string prefix, std::vector<std::string>& out) {
-  constexpr size_t kMostWords = 4000;
-  while (true) {
-    const Expr& n = pool.node(e);
-    switch (n.kind) {
-      case Kind::kEmpty: return true;
-      case Kind::kEpsilon: out.push_back(std::move(prefix)); return out.size() <= kMostWords;
-      case Kind::kSet:
-        if (!pool.bytes(n.a).is_single()) return false;
-        prefix.push_back(static_cast<char>(pool.bytes(n.a).lowest()));
-        e = ExprPool::kEpsilonId;
-        break;
-      case Kind::kConcat: {
-        const Expr& head = pool.node(n.a);
-        if (head.kind != Kind::kSet || !pool.bytes(head.a).is_single()) return false;
-        prefix.push_back(static_cast<char>(pool.bytes(head.a).lowest()));
-        e = n.b;
-        break;
-      }
-      case Kind::kUnion:
-        return std::ranges::all_of(pool.children(e), [&](ExprId c) { return collect_words(pool, c, prefix, out); });
-      case Kind::kMachine: {
-        const auto* const words = dynamic_cast<const WordMachine*>(&pool.machine_of(e));
-        if (!words) return false;
-        const WordMachine::Range range = words->range(n.b);
-        if (range.high - range.low > kMostWords) return false;
-        for (uint32_t i = range.low; i < range.high; ++i)
-          out.push_back(prefix + std::string(words->word(i).substr(range.depth)));
-        return out.size() <= kMostWords;
-      }
-      default: return false;
-    }
-  }
-}
-
 }  // namespace
 
 std::unique_ptr<LocalMask> by_difference(Arena& arena, const Vocabulary& vocabulary, ExprId e, ExprId whole) {
@@ -184,7 +148,7 @@ std::unique_ptr<LocalMask> by_difference_at_words(Arena& arena, const Vocabulary
   {
     const std::lock_guard lock(arena.mutex());
     for (const ExprId x : excluded) {
-      if (!collect_words(arena.pool(), x, "", words)) return nullptr;
+      if (!finite_words(arena.pool(), x, words)) return nullptr;
     }
   }
   Difference difference(arena, vocabulary, e, whole);

@@ -10,6 +10,7 @@
 #include "mask/walk.hpp"
 #include "mask/word_walk.hpp"
 #include "matcher/stepper.hpp"
+#include "regular/finite_words.hpp"
 #include "regular/long_work.hpp"
 
 namespace grammask {
@@ -363,17 +364,10 @@ const LocalMask* make_local_mask(Arena& arena, const Vocabulary& vocabulary, Exp
       rest = n.kind == Kind::kConcat ? n.b : ExprPool::kEpsilonId;
       if (low > 1 || (high != ExprPool::kUnbounded && high > 1)) table = arena.counted_text(vocabulary, counted, rest);
     } else if (head.kind == Kind::kIntersection && !pool.has(e, ExprPool::kLetters)) {
-      const auto parts = pool.children(n.kind == Kind::kConcat ? n.a : e);
-      std::vector<ExprId> positive;
-      for (const ExprId c : parts) {
-        if (pool.node(c).kind != Kind::kComplement) {
-          positive.push_back(c);
-        } else {
-          excluded.push_back(pool.node(c).a);
-        }
-      }
-      if (!positive.empty() && !excluded.empty()) {
-        whole = pool.intersect(positive);
+      const Exclusion parts = Exclusion::of(pool, n.kind == Kind::kConcat ? n.a : e);
+      if (!parts.included.empty() && !parts.excluded.empty()) {
+        whole = pool.intersect(parts.included);
+        excluded = parts.excluded;
         // No prefix of the rest is dead or a word for want of a few words, so that only where those end anything differs.
         constexpr size_t kFewStates = 64;
         only_at_words = arena.open_ended(whole, kFewStates);

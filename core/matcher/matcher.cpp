@@ -287,15 +287,20 @@ void Matcher::clear_if_fresh(uint32_t* out) {
   fresh_ = false;
 }
 
-// Adds the tokens of a thread; threads that take over because its frame may return at once are added to work_.
-void Matcher::add_mask(Thread t, uint32_t* out) {
-  // Where calling a letter is all a state can do, look inside the call: its mask is shared by everyone who calls it.
+// Where calling a letter is all a state can do, the thread inside the call: masks there are shared by everyone who calls it.
+Thread Matcher::inside(Thread t) {
   for (const State* s = &stepper_.arena().state(t.expr); s->only_letter >= 0; s = &stepper_.arena().state(t.expr)) {
     const Letter& l = s->letters[static_cast<size_t>(s->only_letter)];
     if (l.vague || l.checked) break;
     if (l.rest != ExprPool::kEpsilonId || l.key) t.node = stepper_.call(l, t.node);
     t.expr = l.body;
   }
+  return t;
+}
+
+// Adds the tokens of a thread; threads that take over because its frame may return at once are added to work_.
+void Matcher::add_mask(Thread t, uint32_t* out) {
+  t = inside(t);
   const Vocabulary& v = *compiled_->vocabulary;
   // Whether a checked key may be closed depends on its whole text: nothing to share.
   if (stepper_.may_repeat(t.node)) return add_by_walk(v.trie(), {&t, 1}, t, out);
@@ -358,7 +363,7 @@ void Matcher::add_remainders(const Thread& t, const Leaving& leaving, uint32_t* 
     stepper_.returned({ExprPool::kEpsilonId, left.node}, below_);
     stepper_.vague_keys = false;
     for (size_t k = 0; k < below_.size(); ++k) {
-      const Thread b = below_[k];
+      const Thread b = inside(below_[k]);
       if (stepper_.stack().node(b.node).checked) {
         add_by_walk(left.leaving->remainders(compiled_->vocabulary->trie()).trie, {&b, 1}, t, out);
         continue;

@@ -97,6 +97,7 @@ class Matcher {
   void restore(Moment&& m);
   uint64_t length_below(uint32_t node, int depth);
   bool complete_frame(std::vector<uint32_t>& symbols);
+  Thread inside(Thread thread);
   void add_mask(Thread thread, uint32_t* out);
   void add_readable(const Thread& thread, const Trie& trie, uint32_t* out);
   void add_remainders(const Thread& thread, const Leaving& leaving, uint32_t* out);
