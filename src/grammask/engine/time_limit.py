@@ -2,6 +2,9 @@
 
 The core looks at the clock while it builds. Front ends can think for long before they ask the core for anything, so
 they call ``check`` in the loops that a hostile constraint can make long. Outside of ``compile`` there is no limit.
+
+Compiled modules (``grammask._compiled``) do not give way to other threads by themselves. A call of interpreted code
+does, and this module stays interpreted: so loops that may take long call ``check`` for that as well.
 """
 
 from __future__ import annotations

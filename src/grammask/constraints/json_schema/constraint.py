@@ -140,7 +140,7 @@ class JsonSchema(Constraint):
         try:
             return lowering.expression(reader.root())
         finally:
-            del reader.names  # it refers to the expander: with this cycle the tables would wait for the collector
+            reader.names = None  # it refers to the expander: with this cycle the tables would wait for the collector
 
     def _string_languages(self, builder: Builder, reader: Reader) -> StringLanguages:
         """How strings are spelled; constraints that spell the same values in another notation replace it."""

@@ -25,6 +25,7 @@ from grammask.constraints.json_schema.numbers import NumberCell, NumberSpelling
 from grammask.constraints.json_schema.objects import ObjectFrame
 from grammask.constraints.json_schema.strings import StringLanguages, Strings
 from grammask.constraints.json_schema.whitespace import Punctuation
+from grammask.engine import time_limit
 from grammask.engine.errors import (
     RAISE_LIMITS,
     ConstraintError,
@@ -128,6 +129,7 @@ class Lowering:
         for formula in order:
             if formula not in productive:
                 continue
+            time_limit.check()
             body = self._located_body(formula, productive)
             if formula is root and formula not in self._rules:
                 break
@@ -158,6 +160,7 @@ class Lowering:
                 continue
             if formula in plans or formula in self._values:
                 continue
+            time_limit.check()
             if len(plans) >= MAX_PLANS:
                 raise ConstraintTooLarge(
                     f"more than {MAX_PLANS} different subschemas and combinations of subschemas",

@@ -104,6 +104,23 @@ class ObjectCell:
             self.constant,
         )
 
+    def __copy__(self) -> ObjectCell:
+        """For ``copy``, which cannot look into compiled classes."""
+        return ObjectCell(
+            self.props,
+            self.foralls,
+            self.required,
+            self.low,
+            self.high,
+            self.clauses,
+            self.implied,
+            self.evaluated,
+            self.tests,
+            self.demanded,
+            self.later,
+            self.constant,
+        )
+
     def with_evaluated(self, evaluated: Keys | None) -> ObjectCell:
         cell = copy(self)
         cell.evaluated = evaluated

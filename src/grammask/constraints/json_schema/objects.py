@@ -197,8 +197,7 @@ def _frame(
     for listed, _ in mentioned:
         if listed.families:
             families |= listed.families
-        if not listed.names <= names.keys():
-            names.update(dict.fromkeys(sorted(listed.names - names.keys())))
+        names.update(dict.fromkeys(sorted([name for name in listed.names if name not in names])))
     if len(clauses) > MAX_OBLIGATIONS:
         raise ConstraintTooLarge(
             f"an object with more than {MAX_OBLIGATIONS} alternatives to fulfil at once",

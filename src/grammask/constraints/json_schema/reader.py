@@ -53,7 +53,7 @@ class Reader:
         format_assertion: formats.FormatAssertion,
         own_formats: Mapping[str, str],
         any_array: ArrayCell,
-        names: Callable[[Formula], Strings],
+        names: Callable[[Formula], Strings] | None,
         by_text: bool,
     ) -> None:
         self._by_text = by_text
@@ -169,7 +169,7 @@ class Reader:
     def _constants_first(self, node: Node, atom: Formula) -> Formula:
         """The formula of a node that lists constants among other things: objects are written as they are listed."""
         listed = self._values(node)
-        if listed is None or not any(value[0] == "o" and len(value[1]) > 1 for value in listed):
+        if listed is None or not any(value[0] == "o" and len(value[1].order) > 1 for value in listed):
             return atom
         return self.formulas.and_([self.formulas.values(listed), atom])
 
@@ -403,6 +403,7 @@ class Reader:
             if additional is not self.formulas.true:
                 foralls.append((Keys(frozenset(props), frozenset(families), True), additional))
         if "propertyNames" in active:
+            assert self.names is not None, "schemas are read before the reader is let go of"
             allowed = self.names(self.child(node, active["propertyNames"], "/propertyNames"))
             if allowed != strings.ANY:
                 foralls.append((_outside(allowed), self.formulas.false))

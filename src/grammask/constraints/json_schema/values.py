@@ -20,15 +20,20 @@ from grammask.engine.errors import ConstraintSyntaxError, ConstraintTooLarge
 Value = tuple[Any, ...]
 
 
-class Members(frozenset[tuple[str, Value]]):
+class Members:
     """The members of an object value: a set to equality, with the order in which they were written kept aside."""
 
-    order: tuple[tuple[str, Value], ...]
+    __slots__ = ("_set", "order")
 
-    def __new__(cls, members: Sequence[tuple[str, Value]]) -> Members:
-        self = super().__new__(cls, members)
+    def __init__(self, members: Sequence[tuple[str, Value]]) -> None:
         self.order = tuple(members)
-        return self
+        self._set = frozenset(members)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Members) and self._set == other._set
+
+    def __hash__(self) -> int:
+        return hash(self._set)
 
 
 MAX_DEPTH = 200

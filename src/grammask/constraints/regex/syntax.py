@@ -23,9 +23,12 @@ class Node:
         looks_ahead: whether what it matches depends on the text after it.
     """
 
-    height: int = field(init=False, default=1, compare=False, repr=False)
-    looks_back: bool = field(init=False, default=False, compare=False, repr=False)
-    looks_ahead: bool = field(init=False, default=False, compare=False, repr=False)
+    height: int = field(init=False, compare=False, repr=False)
+    looks_back: bool = field(init=False, compare=False, repr=False)
+    looks_ahead: bool = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._derive(())
 
     @property
     def plain(self) -> bool:
