@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "grammar/shortest.hpp"
+#include "mask/counted_pattern.hpp"
 #include "mask/counted_text.hpp"
 #include "mask/local_mask.hpp"
 #include "mask/open_text.hpp"
@@ -515,6 +516,24 @@ CountedText* Arena::counted_text(const Vocabulary& vocabulary, ExprId unit, Expr
   if (fresh && CountedText::applies(*this, unit, rest)) {
     it->second = std::make_unique<CountedText>(*this, vocabulary, unit, rest);
     mask_bytes_ += it->second->memory_bytes();
+  }
+  return it->second.get();
+}
+
+bool Arena::counts_characters(ExprId unit, ExprId rest) {
+  const auto [it, fresh] = counted_units_.try_emplace(uint64_t{unit} << 32 | rest, false);
+  if (fresh) it->second = CountedText::applies(*this, unit, rest);
+  return it->second;
+}
+
+const CountedPattern* Arena::counted_pattern(const Vocabulary& vocabulary, ExprId unit, ExprId pattern, ExprId rest) {
+  const auto [it, fresh] = counted_patterns_.try_emplace({unit, pattern, rest});
+  if (fresh) {
+    auto table = std::make_unique<CountedPattern>(*this, vocabulary, unit, pattern, rest);
+    if (table->made()) {
+      mask_bytes_ += table->memory_bytes();
+      it->second = std::move(table);
+    }
   }
   return it->second.get();
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <map>
 #include <memory>
@@ -25,6 +26,7 @@
 namespace grammask {
 
 struct LocalMask;
+class CountedPattern;
 class CountedText;
 class Leaving;
 class OpenText;
@@ -147,6 +149,10 @@ class Arena final : public FrameExpander {
   uint32_t state_count() const { return static_cast<uint32_t>(states_.size()); }
   // The table of unit{...} rest, null if it is not of that kind; kept for all counts and constraints.
   CountedText* counted_text(const Vocabulary& vocabulary, ExprId unit, ExprId rest);
+  // Whether such tables count this unit.
+  bool counts_characters(ExprId unit, ExprId rest);
+  // The table of (unit{...} & pattern) rest, null if the pattern has too many states.
+  const CountedPattern* counted_pattern(const Vocabulary& vocabulary, ExprId unit, ExprId pattern, ExprId rest);
   // Null until a unit has been asked for a few times: a table costs as much as several masks by walking.
   const OpenText* open_text(const Vocabulary& vocabulary, ExprId unit);
   LocalMask* keep(std::unique_ptr<LocalMask> mask);
@@ -192,6 +198,8 @@ class Arena final : public FrameExpander {
   std::map<std::pair<ExprId, size_t>, bool> open_ended_;  // by expression and most states
   std::unordered_map<ExprId, uint32_t> remoteness_;
   std::unordered_map<uint64_t, std::unique_ptr<CountedText>> counted_texts_;
+  std::unordered_map<uint64_t, bool> counted_units_;
+  std::map<std::array<ExprId, 3>, std::unique_ptr<CountedPattern>> counted_patterns_;
   struct OpenTextSlot {
     uint32_t asked = 0;
     std::unique_ptr<OpenText> made;

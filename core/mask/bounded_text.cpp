@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "mask/counted_pattern.hpp"
 #include "matcher/stepper.hpp"
 
 namespace grammask {
@@ -174,6 +175,20 @@ std::optional<BoundedText> bounded_by_characters(Arena& arena, const Vocabulary&
 }
 
 }  // namespace
+
+std::optional<BoundedText> bounded_pattern(Arena& arena, const Vocabulary& vocabulary, ExprId e) {
+  constexpr uint32_t kLarge = 32, kUseful = 20;
+  const auto form = CountedPattern::form_of(arena, e);
+  if (!form || form->low != 0) return std::nullopt;
+  ExprPool& pool = arena.pool();
+  Relaxing all(pool, kLarge);
+  const ExprId open = all.relaxed(form->pattern);
+  if (open == form->pattern) return std::nullopt;
+  const CountedPattern* const table = arena.counted_pattern(vocabulary, form->unit, open, form->rest);
+  if (!table || all.bytes() < table->way_out() + kUseful) return std::nullopt;
+  const ExprId text = pool.intersect(pool.repeat(form->unit, 0, form->high), open);
+  return BoundedText{pool.concat(text, form->rest), all.bytes() - table->way_out(), nullptr};
+}
 
 std::optional<BoundedText> bounded_text(Arena& arena, const Vocabulary& vocabulary, ExprId e) {
   ExprPool& pool = arena.pool();

@@ -32,6 +32,9 @@ struct BoundedText {
 // Whether e is such a text, far enough from its ends. The caller holds the arena's mutex.
 std::optional<BoundedText> bounded_text(Arena& arena, const Vocabulary& vocabulary, ExprId e);
 
+// The same for (U{0,high} & A) R where A holds counts of its own: relaxed keeps U's bound, but not those.
+std::optional<BoundedText> bounded_pattern(Arena& arena, const Vocabulary& vocabulary, ExprId e);
+
 // The mask of e: that of text.relaxed itself where no token is too long, else null with `made` set; both are null if too
 // many tokens would have to be read.
 const LocalMask* bounded_mask(Arena& arena, const Vocabulary& vocabulary, ExprId e, const BoundedText& text,

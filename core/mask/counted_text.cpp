@@ -1,7 +1,6 @@
 #include "mask/counted_text.hpp"
 
 #include <algorithm>
-#include <string_view>
 #include <unordered_set>
 
 #include "mask/walk.hpp"
@@ -33,6 +32,7 @@ bool CountedText::applies(Arena& arena, ExprId unit, ExprId rest) {
 
 CountedText::CountedText(Arena& arena, const Vocabulary& vocabulary, ExprId unit, ExprId rest) {
   const Trie& trie = vocabulary.trie();
+  const std::vector<uint32_t>& characters_in = vocabulary.characters();
   Stepper stepper(arena);
   Walker walker(stepper);
   const State& first = arena.state(unit);
@@ -44,7 +44,7 @@ CountedText::CountedText(Arena& arena, const Vocabulary& vocabulary, ExprId unit
     uint32_t node;
     uint32_t units;
     const State* state;  // inside a unit; null between units
-    uint32_t depth;
+    uint32_t characters;  // begun according to UTF-8, of which a unit may have several
   };
   std::vector<Entry> queue{{0, 0, nullptr, 0}};
   // Characters that are units. Where nothing else is below a node, the tokens' characters are counted instead of their paths
@@ -52,15 +52,14 @@ CountedText::CountedText(Arena& arena, const Vocabulary& vocabulary, ExprId unit
   const ByteSet characters = rest_nullable_ ? ByteSet{} : arena.characters_to(first, ExprPool::kEpsilonId);
   const ByteSet not_first = ByteSet::range(0x80, 0xbf);
   std::vector<Counted> inside;
+  inside.reserve(vocabulary.size());
   std::vector<uint32_t> returns;
   for (size_t at = 0; at < queue.size(); ++at) {
     const Entry entry = queue[at];
     if (!entry.state && trie.whole_below(entry.node) &&
         (trie.bytes_below(entry.node) & ~characters & ~not_first).empty()) {
       for (const uint32_t id : trie.below(entry.node)) {
-        const std::string_view more = vocabulary.token(id)->substr(entry.depth);
-        const auto begun = std::ranges::count_if(more, [&](char c) { return !not_first.has(static_cast<uint8_t>(c)); });
-        inside.push_back({entry.units + static_cast<uint32_t>(begun), id});
+        inside.push_back({entry.units + characters_in[id] - entry.characters, id});
       }
       continue;
     }
@@ -75,7 +74,8 @@ CountedText::CountedText(Arena& arena, const Vocabulary& vocabulary, ExprId unit
       for (const uint32_t id : trie.own(x)) inside.push_back({units, id});
       if (trie.child_count[x] == 0) continue;
       const bool complete = next == ExprPool::kEpsilonId;
-      queue.push_back({x, units, complete ? nullptr : &arena.state(next), entry.depth + 1});
+      const uint32_t begun = entry.characters + (not_first.has(trie.byte[x]) ? 0 : 1);
+      queue.push_back({x, units, complete ? nullptr : &arena.state(next), begun});
       if (complete && rest_nullable_) leaving_.push_back({units, x});
     }
     if (!may_close) continue;

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 
 #include "mask/bounded_text.hpp"
+#include "mask/counted_pattern.hpp"
 #include "mask/counted_text.hpp"
 #include "mask/difference.hpp"
 #include "mask/open_text.hpp"
+#include "mask/text_walk.hpp"
 #include "mask/walk.hpp"
 #include "mask/word_walk.hpp"
 #include "matcher/stepper.hpp"
@@ -18,6 +21,13 @@ namespace grammask {
 Leaving::Leaving(std::vector<uint32_t> nodes) : nodes_(std::move(nodes)) {
   static std::atomic<uint32_t> numbers{0};
   number_ = numbers.fetch_add(1, std::memory_order_relaxed);
+}
+
+const RemainderTrie& Leaving::remainders_from(const Trie& trie, uint8_t first) const {
+  const std::lock_guard lock(mutex_);
+  auto& made = by_first_[first];
+  if (!made) made = std::make_unique<const RemainderTrie>(build_remainder_trie(trie, nodes_, first));
+  return *made;
 }
 
 void LocalMask::add_inside_to(uint32_t* out, size_t size, bool fresh) const {
@@ -193,14 +203,15 @@ void Making::add_call(const Letter& l) {
     returns.insert(returns.end(), body.leaving->nodes().begin(), body.leaving->nodes().end());
   }
   if (after.expr == ExprPool::kEpsilonId) return;
-  const RemainderTrie& remainders = body.leaving->remainders(vocabulary.trie());
-  std::vector<uint32_t> returned, vague;
-  walker.walk(remainders.trie, {&after, 1}, adding(), {&returned, &vague, {}});
-  add_readable_below(remainders.trie, vague);
-  for (const uint32_t x : returned) {
-    returns.insert(returns.end(), remainders.origins.begin() + remainders.origin_begin[x],
-                   remainders.origins.begin() + remainders.origin_begin[x + 1]);
-  }
+  body.leaving->for_each_remainders(vocabulary.trie(), stepper.start(after), [&](const RemainderTrie& remainders) {
+    std::vector<uint32_t> returned, vague;
+    walker.walk(remainders.trie, {&after, 1}, adding(), {&returned, &vague, {}});
+    add_readable_below(remainders.trie, vague);
+    for (const uint32_t x : returned) {
+      returns.insert(returns.end(), remainders.origins.begin() + remainders.origin_begin[x],
+                     remainders.origins.begin() + remainders.origin_begin[x + 1]);
+    }
+  });
 }
 
 // One word out of many and then something: the words are followed in their list, and only tokens that hold the end of
@@ -294,7 +305,32 @@ void Making::add_after(const std::vector<uint32_t>& nodes, ExprId rest) {
   add_readable_below(trie, vague);
 }
 
+bool has_letters(Arena& arena, ExprId e) {
+  const std::lock_guard lock(arena.mutex());
+  return arena.pool().has(e, ExprPool::kLetters);
+}
+
+// The mask of an expression without letters.
+std::unique_ptr<LocalMask> text_mask(Arena& arena, const Vocabulary& vocabulary, ExprId e) {
+  auto mask = std::make_unique<LocalMask>();
+  mask->returns_at_once = arena.state(e).nullable;
+  TextTokens read = walk_text(arena, vocabulary, vocabulary.trie(), e);
+  if (read.count > read.words.size() / 2) {
+    mask->words = std::make_shared<std::vector<uint32_t>>(std::move(read.words));
+  } else {
+    for (uint32_t i = 0; i < read.words.size(); ++i) {
+      for (uint32_t w = read.words[i]; w; w &= w - 1)
+        mask->ids.push_back(i * 32 + static_cast<uint32_t>(std::countr_zero(w)));
+    }
+  }
+  std::sort(read.returns.begin(), read.returns.end());
+  mask->walk_directly = too_many_below(vocabulary.trie(), read.returns);
+  if (!read.returns.empty()) mask->leaving = arena.leaving(std::move(read.returns));
+  return mask;
+}
+
 std::unique_ptr<LocalMask> by_walk(Arena& arena, const Vocabulary& vocabulary, ExprId e) {
+  constexpr int kManyStarts = 16;  // with fewer a walk is short in any way
   auto mask = std::make_unique<LocalMask>();
   const Trie& trie = vocabulary.trie();
   mask->returns_at_once = arena.state(e).nullable;
@@ -302,6 +338,8 @@ std::unique_ptr<LocalMask> by_walk(Arena& arena, const Vocabulary& vocabulary, E
   std::vector<uint32_t>& returns = making.returns;
   const ExprId others = making.add_literals();
   if (others != ExprPool::kEmptyId && others != ExprPool::kEpsilonId && !making.add_words(others)) {
+    const bool is_long = others == e && arena.state(e).start.count() >= kManyStarts;
+    if (is_long && !has_letters(arena, e)) return text_mask(arena, vocabulary, e);
     std::vector<uint32_t> vague, walked;
     const ByteSet called = making.add_calls(arena.state(others));
     const Thread start{others, Stack::kBottom};
@@ -346,6 +384,20 @@ const LocalMask* make_local_mask(Arena& arena, const Vocabulary& vocabulary, Exp
   std::optional<BoundedText> bounded;
   {
     const std::lock_guard lock(arena.mutex());
+    bounded = bounded_pattern(arena, vocabulary, e);
+  }
+  if (bounded) {
+    const LocalMask* same = bounded_mask(arena, vocabulary, e, *bounded, made);
+    if (same || made) return same;
+  }
+  {
+    const std::lock_guard lock(arena.mutex());
+    if (const auto form = CountedPattern::form_of(arena, e)) {
+      if (const CountedPattern* pattern = arena.counted_pattern(vocabulary, form->unit, form->pattern, form->rest)) {
+        made = pattern->mask(arena, form->low, form->high);
+        return nullptr;
+      }
+    }
     bounded = bounded_text(arena, vocabulary, e);
   }
   if (bounded) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -23,13 +24,25 @@ class Leaving {
     std::call_once(once_, [&] { remainders_ = build_remainder_trie(trie, nodes_); });
     return remainders_;
   }
+  // Only the remainders that begin with some bytes, as one trie or as one for each of these bytes. After blanks, say, any
+  // word may follow, but mostly only brackets, quotation marks and numbers are asked for.
+  template <typename F>
+  void for_each_remainders(const Trie& trie, const ByteSet& starts, F&& f) const {
+    constexpr int kFewStarts = 32;
+    if (starts.count() > kFewStarts) return f(remainders(trie));
+    starts.for_each([&](uint8_t b) { f(remainders_from(trie, b)); });
+  }
   size_t memory_bytes() const { return nodes_.capacity() * 12 + sizeof(*this); }
 
  private:
+  const RemainderTrie& remainders_from(const Trie& trie, uint8_t first) const;
+
   std::vector<uint32_t> nodes_;
   uint32_t number_;
   mutable std::once_flag once_;
   mutable RemainderTrie remainders_;
+  mutable ArenaMutex mutex_;  // of by_first_
+  mutable std::map<uint8_t, std::unique_ptr<const RemainderTrie>> by_first_;
 };
 
 // What a state alone decides about every token, whatever lies below its frame on the stack.

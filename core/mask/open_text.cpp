@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "mask/text_walk.hpp"
 #include "mask/walk.hpp"
 
 namespace grammask {
@@ -45,17 +46,12 @@ ExprId OpenText::unit_of(Arena& arena, ExprId e) {
 
 OpenText::OpenText(Arena& arena, const Vocabulary& vocabulary, ExprId unit) {
   const Trie& trie = vocabulary.trie();
-  Stepper stepper(arena);
   ExprId units = 0;
   {
     const std::lock_guard lock(arena.mutex());
     units = arena.pool().repeat(unit, 0, ExprPool::kUnbounded);
   }
-  const Thread start{units, Stack::kBottom};
-  auto words = std::make_shared<std::vector<uint32_t>>(vocabulary.words(), 0u);
-  Walker(stepper).walk(trie, {&start, 1}, [&](std::span<const uint32_t> tokens) {
-    for (const uint32_t id : tokens) (*words)[id / 32] |= 1u << (id % 32);
-  });
+  auto words = std::make_shared<std::vector<uint32_t>>(walk_text(arena, vocabulary, trie, units).words);
   const auto is_inside = [&](uint32_t id) { return (*words)[id / 32] >> (id % 32) & 1; };
   inside_ = words;
 

@@ -77,6 +77,10 @@ TEST_CASE("trie: remainders below several nodes are one trie") {
   // Tokens that end at the nodes themselves have no remainder.
   const Contents expected = {{",", {0, 1}}, {"}", {3}}, {",x", {4}}};
   CHECK(contents(remainders.trie) == expected);
+  // Those of one first byte are a part of it.
+  const auto commas = grammask::build_remainder_trie(trie, nodes, ',');
+  CHECK(contents(commas.trie) == Contents{{",", {0, 1}}, {",x", {4}}});
+  CHECK(grammask::build_remainder_trie(trie, nodes, 'y').trie.empty());
 }
 
 TEST_CASE("trie: whether whole characters lie below a node") {

@@ -163,7 +163,7 @@ Trie build_trie(const std::vector<std::pair<std::string_view, uint32_t>>& pairs)
   return t;
 }
 
-RemainderTrie build_remainder_trie(const Trie& trie, const std::vector<uint32_t>& nodes) {
+RemainderTrie build_remainder_trie(const Trie& trie, const std::vector<uint32_t>& nodes, std::optional<uint8_t> first) {
   RemainderTrie out;
   Trie& t = out.trie;
   // Nodes are numbered when they are met; each stands for a range of origins.
@@ -178,6 +178,10 @@ RemainderTrie build_remainder_trie(const Trie& trie, const std::vector<uint32_t>
       const uint32_t x = out.origins[i];
       if (at > 0) {
         t.tokens.append(trie.own(x));
+      }
+      if (at == 0 && first) {
+        if (const uint32_t c = trie.child(x, *first)) children.emplace_back(*first, c);
+        continue;
       }
       for (uint32_t c = trie.first_child[x]; c < trie.first_child[x] + trie.child_count[x]; ++c) {
         children.emplace_back(trie.byte[c], c);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -67,6 +68,8 @@ struct RemainderTrie {
   std::vector<uint32_t> origin_begin;
   std::vector<uint32_t> origins;
 };
-RemainderTrie build_remainder_trie(const Trie& trie, const std::vector<uint32_t>& nodes);
+// first: only remainders that begin with this byte.
+RemainderTrie build_remainder_trie(const Trie& trie, const std::vector<uint32_t>& nodes,
+                                   std::optional<uint8_t> first = std::nullopt);
 
 }  // namespace grammask

@@ -28,6 +28,19 @@ uint32_t checked(const Vocabulary::Tokens& tokens) {
   return longest;
 }
 
+std::vector<uint32_t> count_characters(const Vocabulary::Tokens& tokens) {
+  std::vector<uint32_t> out;
+  out.reserve(tokens.offset.size() - 1);
+  const char* const bytes = tokens.bytes.data();
+  for (size_t id = 0; id + 1 < tokens.offset.size(); ++id) {
+    // Bytes 80..BF do not begin a character; as signed numbers they are the lowest.
+    const auto n = std::count_if(bytes + tokens.offset[id], bytes + tokens.offset[id + 1],
+                                 [](char c) { return static_cast<signed char>(c) >= -64; });
+    out.push_back(static_cast<uint32_t>(n));
+  }
+  return out;
+}
+
 Trie trie_of(const Vocabulary::Tokens& tokens) {
   std::vector<std::pair<std::string_view, uint32_t>> texts;
   texts.reserve(tokens.offset.size());
@@ -70,6 +83,11 @@ Vocabulary::Vocabulary(Tokens tokens, std::shared_ptr<const void> memory)
 Vocabulary::Vocabulary(Tokens tokens, Trie trie, std::shared_ptr<const void> memory)
     : memory_(std::move(memory)), tokens_(std::move(tokens)), longest_(checked(tokens_)), trie_(std::move(trie)) {
   if (!trie_.well_formed(size())) throw std::invalid_argument("the trie of a vocabulary is malformed");
+}
+
+const std::vector<uint32_t>& Vocabulary::characters() const {
+  std::call_once(counted_, [&] { characters_ = count_characters(tokens_); });
+  return characters_;
 }
 
 std::span<const uint32_t> Vocabulary::longer_than(uint32_t length) const {

@@ -41,6 +41,8 @@ class Vocabulary {
   bool is_eos(uint32_t id) const;
   // The bytes of a token, nullopt if it never matches text.
   std::optional<std::string_view> token(uint32_t id) const;
+  // How many characters of UTF-8 begin in each token.
+  const std::vector<uint32_t>& characters() const;
   const Trie& trie() const { return trie_; }
   uint32_t longest() const { return longest_; }
   // Tokens of more than so many bytes, but at least kFewLonger of them; the longest first.
@@ -65,7 +67,8 @@ class Vocabulary {
   Tokens tokens_;
   uint32_t longest_;
   Trie trie_;
-  mutable std::once_flag sorted_;
+  mutable std::once_flag sorted_, counted_;
+  mutable std::vector<uint32_t> characters_;
   mutable std::vector<uint32_t> by_length_;  // tokens of more than kFewLonger bytes, the longest first
   ArenaMutex arena_mutex_;
   std::shared_ptr<Arena> arena_;

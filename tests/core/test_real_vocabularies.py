@@ -48,6 +48,10 @@ SCHEMAS: dict[str, tuple[Any, list[Any]]] = {
         {"type": "string", "pattern": "x.*y", "minLength": 4, "maxLength": 12},
         ["ax bc y d", "xxyyİ"],
     ),
+    "a pattern with few lengths": (
+        {"type": "array", "items": {"type": "string", "pattern": "^(ab.|12345)+$", "minLength": 7, "maxLength": 16}},
+        [["ab1ab数ab ", "1234512345"], ["ab1ab\u2003ab3", 'ab"12345ab\\']],
+    ),
     "words of a pattern and a length": (
         {
             "type": "array",
