@@ -37,6 +37,11 @@ class TextWalk {
       for (uint32_t x = begin; x < end; ++x) {
         const uint8_t c = class_of[byte[x]];
         uint32_t to = next[c];
+        if (to == kUnknown && child_count[x] == 0) {
+          // Where nothing follows, the state need not be made.
+          if (place.state->next[c] != ExprPool::kEmptyId) add(token_begin[x], token_end[x]);
+          continue;
+        }
         if (to == kUnknown) {
           to = find(entry.place, c);
           next = &next_[place.next];  // new places may have moved the others
