@@ -11,6 +11,7 @@ runs in the folder that holds the package, and writes below OUTPUT what mypyc ma
 
 from __future__ import annotations
 
+import os
 import runpy
 import shutil
 import sys
@@ -40,3 +41,5 @@ def main(output: Path, modules: list[str]) -> None:
 
 if __name__ == "__main__":
     main(Path(sys.argv[1]).resolve(), sys.argv[2:])
+    sys.stdout.flush()
+    os._exit(0)  # everything is written; to take mypy's gigabytes apart object by object takes longer than making them

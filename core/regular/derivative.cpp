@@ -24,7 +24,35 @@ ExprId ExprPool::expand(ExprId e) {
 ExprId ExprPool::derive(ExprId e, uint8_t byte) { return derive(e, Symbol{false, byte}); }
 ExprId ExprPool::derive_letter(ExprId e, ExprId letter) { return derive(e, Symbol{true, letter}); }
 
+namespace {
+
+// Deep inside an expression whose conditions share their parts there are more paths than nodes: from this depth on, what was met is
+// remembered until the outermost call returns.
+constexpr int kShallow = 6;
+
+struct Deeper {
+  int& depth;
+  explicit Deeper(int& d) : depth(d) { ++depth; }
+  ~Deeper() { --depth; }
+  Deeper(const Deeper&) = delete;
+  Deeper& operator=(const Deeper&) = delete;
+};
+
+}  // namespace
+
 ExprId ExprPool::derive(ExprId e, Symbol s) {
+  const Deeper deeper(derive_depth_);
+  if (derive_depth_ == 1) derived_.clear();
+  if (derive_depth_ <= kShallow || nodes_[e].kind == Kind::kSet) return derive_node(e, s);
+  const uint64_t key = uint64_t{e} << 33 | uint64_t{s.is_letter} << 32 | s.value;
+  const auto known = derived_.find(key);
+  if (known != derived_.end()) return known->second;
+  const ExprId made = derive_node(e, s);
+  derived_.emplace(key, made);
+  return made;
+}
+
+ExprId ExprPool::derive_node(ExprId e, Symbol s) {
   const Expr& n = nodes_[e];
   switch (n.kind) {
     case Kind::kEmpty:
@@ -152,11 +180,14 @@ const ByteSet& ExprPool::byte_first(ExprId e) {
 }
 
 void ExprPool::collect_classes(ExprId e, ByteSet& singles, std::vector<uint32_t>& sets, std::vector<ExprId>& machines) {
+  const Deeper deeper(collect_depth_);
+  if (collect_depth_ == 1) collected_.clear();
+  if (collect_depth_ > kShallow && !collected_.insert(e).second) return;
   const Expr& n = nodes_[e];
   switch (n.kind) {
     case Kind::kSet: {
       const ByteSet& s = byte_sets_[n.a];
-      if (s.count() == 1) {
+      if (s.is_single()) {
         singles.add(s.lowest());
       } else if (std::find(sets.begin(), sets.end(), n.a) == sets.end()) {
         sets.push_back(n.a);

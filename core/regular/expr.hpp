@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -198,6 +199,7 @@ class ExprPool {
   ExprId intern(Kind kind, uint32_t a, uint32_t b, uint32_t c, uint8_t flags, uint32_t depth);
   ExprId intern_list(Kind kind, const std::vector<ExprId>& children, uint8_t flags, uint32_t depth);
   ExprId derive(ExprId e, Symbol s);
+  ExprId derive_node(ExprId e, Symbol s);
   const std::vector<ByteSet>& partition(std::vector<uint32_t> sets);
   void collect_classes(ExprId e, ByteSet& singles, std::vector<uint32_t>& sets, std::vector<ExprId>& machines);
   bool search_alive(ExprId e);
@@ -218,6 +220,10 @@ class ExprPool {
   std::unordered_map<std::string, ExprId> machine_index_;
   std::unordered_multimap<uint64_t, ExprId> word_index_;  // by hash_words
   std::unordered_map<uint64_t, ExprId> memo_;
+  // Of the derivative and of the partition that are being worked out: how deep inside the expression, and what was met there.
+  int derive_depth_ = 0, collect_depth_ = 0;
+  std::unordered_map<uint64_t, ExprId> derived_;
+  std::unordered_set<ExprId> collected_;
   FrameExpander* expander_ = nullptr;
   uint64_t max_expressions_ = 20'000'000;
   std::chrono::steady_clock::time_point deadline_ = std::chrono::steady_clock::time_point::max();

@@ -140,6 +140,14 @@ COMBINATIONS = {
         ),
         EITHER,
     ),
+    "oneOf of oneOf, a hundred deep, of strings that share their parts": Row(
+        lambda: nested(
+            100,
+            lambda inner: {"oneOf": [inner, {"minLength": 3}, {"maxLength": 9}, {"type": "integer"}]},
+            {"type": "string"},
+        ),
+        EITHER,
+    ),
     "not of allOf of not, 40 deep": Row(
         lambda: nested(40, lambda inner: {"not": {"allOf": [has("a", inner), {"not": has("b", inner)}]}}), EITHER
     ),

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal
 
 from grammask.constraints.base import Constraint
+from grammask.constraints.json_schema import strings
 from grammask.constraints.json_schema import whitespace as blanks
 from grammask.constraints.json_schema.arrays import ArrayAlgebra
 from grammask.constraints.json_schema.documents import Documents, DynamicScopeNeeded
@@ -141,6 +142,7 @@ class JsonSchema(Constraint):
             return lowering.expression(reader.root())
         finally:
             reader.names = None  # it refers to the expander: with this cycle the tables would wait for the collector
+            strings.forget()
 
     def _string_languages(self, builder: Builder, reader: Reader) -> StringLanguages:
         """How strings are spelled; constraints that spell the same values in another notation replace it."""

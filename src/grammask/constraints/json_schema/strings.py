@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from grammask import _core
@@ -53,17 +54,21 @@ class Format:
     name: str
 
 
-@dataclass(frozen=True)
+# Nested conditions share their parts, so that a tree of a hundred levels may have 2^100 paths. Trees over others are
+# compared and hashed by identity, and equal ones are made once in a compilation (meet, join, negate).
+
+
+@dataclass(frozen=True, eq=False)
 class Not:
     of: Strings
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class And:
     parts: tuple[Strings, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Or:
     parts: tuple[Strings, ...]
 
@@ -73,6 +78,17 @@ Strings = Only | Except | Length | Pattern | Format | Not | And | Or
 ANY = Except(frozenset())
 NONE = Only(frozenset())
 ALL_CHARACTERS = ((0, 0x10FFFF),)
+
+
+_not = lru_cache(maxsize=None)(Not)
+_and = lru_cache(maxsize=None)(And)
+_or = lru_cache(maxsize=None)(Or)
+
+
+def forget() -> None:
+    """Lets go of the trees of a compilation. Those of others that run meanwhile are merely made again."""
+    for remembered in (_not, _and, _or):
+        remembered.cache_clear()
 
 
 def meet(parts: Sequence[Strings]) -> Strings:
@@ -89,10 +105,10 @@ def meet(parts: Sequence[Strings]) -> Strings:
     never = frozenset[str]().union(*excepted)
     if only:
         kept = Only(frozenset.intersection(*only) - never)
-        return And((kept, *rest)) if rest and kept.texts else kept
+        return _and((kept, *rest)) if rest and kept.texts else kept
     if never or not rest:
         rest[Except(never)] = None
-    return And(tuple(rest)) if len(rest) > 1 else next(iter(rest))
+    return _and(tuple(rest)) if len(rest) > 1 else next(iter(rest))
 
 
 def join(parts: Sequence[Strings]) -> Strings:
@@ -111,7 +127,7 @@ def join(parts: Sequence[Strings]) -> Strings:
         rest[left] = None
     elif texts or not rest:
         rest[Only(texts)] = None
-    return Or(tuple(rest)) if len(rest) > 1 else next(iter(rest))
+    return _or(tuple(rest)) if len(rest) > 1 else next(iter(rest))
 
 
 def _sorted_out(
@@ -160,7 +176,7 @@ def negate(tree: Strings) -> Strings:
         return join([negate(part) for part in tree.parts])
     if isinstance(tree, Or):
         return meet([negate(part) for part in tree.parts])
-    return Not(tree)
+    return _not(tree)
 
 
 class StringLanguages:
