@@ -6,9 +6,11 @@ import json
 import math
 import random
 import threading
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import grammask
 from grammask.explorer import automaton, determinism, doctor, knobs, step, tokenization
@@ -462,10 +464,21 @@ class TestDeterminism:
 
     def test_it_can_be_stopped(self) -> None:
         cancelled = threading.Event()
-        items = determinism.measure(WritingModel("abcdef" * 20), {"experiment": "seeds", "steps": 40}, cancelled)
-        next(items)
+
+        class Waiting(WritingModel):
+            """Its second forward pass takes until the experiment is stopped."""
+
+            def _next(self, tokens: Sequence[int]) -> NDArray[np.float32]:
+                if self.reads:
+                    cancelled.wait()
+                return super()._next(tokens)
+
+        model = Waiting("abcdef" * 20)
+        items = determinism.measure(model, {"experiment": "seeds", "steps": 40}, cancelled)
+        assert next(items)["done"] == 1
         cancelled.set()
-        assert list(items)[-1] == {"end": "cancelled"}
+        assert list(items) == [{"end": "cancelled"}]
+        assert len(model.reads) == 2
 
     def test_a_model_that_it_cannot_run_on(self) -> None:
         with pytest.raises(Problem):
