@@ -83,6 +83,68 @@ uint32_t way_out(ExprPool& pool, ExprId e, std::unordered_map<ExprId, uint32_t>&
   return bounded;
 }
 
+// Whether all words of a pattern are made of units, one part of it at a time: false where only longer parts are. Where this works it
+// looks at the size of a pattern, not at all of its states.
+class MadeOf {
+ public:
+  MadeOf(ExprPool& pool, ExprId unit)
+      : pool_(pool), unit_(unit), others_(pool.complement(pool.repeat(unit, 0, ExprPool::kUnbounded))) {}
+
+  bool operator()(ExprId e) {
+    const auto it = known_.find(e);
+    if (it != known_.end()) return it->second;
+    const bool made = find(e);
+    known_.emplace(e, made);
+    return made;
+  }
+
+ private:
+  bool find(ExprId e) {
+    const Expr n = pool_.node(e);
+    switch (n.kind) {
+      case Kind::kEpsilon: return true;
+      case Kind::kSet: {
+        bool made = true;
+        pool_.bytes(n.a).for_each([&](uint8_t b) { made = made && pool_.nullable(pool_.derive(unit_, b)); });
+        return made;
+      }
+      case Kind::kUnion: return std::ranges::all_of(pool_.children(e), [&](ExprId c) { return (*this)(c); });
+      case Kind::kRepeat: return (*this)(n.a);
+      case Kind::kConcat: return in_groups(e);
+      default: return false;
+    }
+  }
+
+  // A unit of several bytes is several parts: those of an escape, or of a character of UTF-8.
+  bool in_groups(ExprId e) {
+    constexpr size_t kMostParts = 6;
+    std::vector<ExprId> group;
+    for (bool last = false; !last;) {
+      last = pool_.node(e).kind != Kind::kConcat;
+      const ExprId part = last ? e : pool_.node(e).a;
+      if (!last) e = pool_.node(e).b;
+      if (group.empty() && (*this)(part)) continue;
+      group.push_back(part);
+      if (pool_.node(part).kind == Kind::kRepeat || group.size() > kMostParts) return false;
+      if (!pool_.alive(pool_.intersect(pool_.concat(group), others_))) group.clear();
+    }
+    return group.empty();
+  }
+
+  ExprPool& pool_;
+  ExprId unit_, others_;
+  std::unordered_map<ExprId, bool> known_;
+};
+
+// Whether all words of e are words of length, which is U{low,}.
+bool keeps_length(ExprPool& pool, ExprId e, ExprId length) {
+  constexpr uint32_t kShort = 16;
+  const Expr n = pool.node(length);
+  if (n.b > kShort) return false;
+  if (n.b > 0 && pool.alive(pool.intersect(e, pool.repeat(n.a, 0, n.b - 1)))) return false;
+  return MadeOf(pool, n.a)(e) || !pool.alive(pool.intersect(e, pool.complement(length)));
+}
+
 // The same for a pattern with a length, where the length without its bound asks for nothing that the pattern does not; kFar
 // for other boolean operations.
 uint32_t way_out(ExprPool& pool, ExprId e, Relaxing& relaxing) {
@@ -94,7 +156,7 @@ uint32_t way_out(ExprPool& pool, ExprId e, Relaxing& relaxing) {
   for (const ExprId c : pool.children(e)) {
     const ExprId relaxed = relaxing.relaxed(c);
     const Expr& n = pool.node(relaxed);
-    if (n.kind == Kind::kRepeat && n.b == 0 && n.c == ExprPool::kUnbounded) {
+    if (n.kind == Kind::kRepeat && n.c == ExprPool::kUnbounded) {
       lengths.push_back(relaxed);
     } else if (pattern != ExprPool::kEmptyId || pool.has(c, ExprPool::kBoolean)) {
       return Arena::kFar;
@@ -105,7 +167,7 @@ uint32_t way_out(ExprPool& pool, ExprId e, Relaxing& relaxing) {
   if (pattern == ExprPool::kEmptyId) return Arena::kFar;
   const ExprId relaxed = relaxing.relaxed(pattern);
   for (const ExprId length : lengths) {
-    if (pool.alive(pool.intersect(relaxed, pool.complement(length)))) return Arena::kFar;
+    if (!keeps_length(pool, relaxed, length)) return Arena::kFar;
   }
   return way_out(pool, pattern, known);
 }

@@ -15,10 +15,10 @@ ExprId find_unit(ExprPool& pool, ExprId e) {
   switch (n.kind) {
     case Kind::kConcat: return pool.alive(n.b) ? find_unit(pool, n.a) : ExprPool::kEmptyId;
     case Kind::kRepeat: {
-      // Most of ASCII at least: with fewer, most tokens hold something else.
+      // Most of ASCII at least, and the blank, which half of a vocabulary begins with: else many tokens hold something else.
       constexpr int kManyStarts = 90;
       if (n.b != 0 || n.c != ExprPool::kUnbounded || pool.nullable(n.a) || pool.has(n.a, ExprPool::kBoolean)) break;
-      if (pool.byte_first(n.a).count() >= kManyStarts) return n.a;
+      if (const ByteSet& starts = pool.byte_first(n.a); starts.count() >= kManyStarts && starts.has(' ')) return n.a;
       break;
     }
     case Kind::kUnion: {

@@ -74,6 +74,24 @@ SCHEMAS: dict[str, tuple[Any, list[Any]]] = {
         {"type": "string", "format": "hostname"},
         ["example.com", "a" * 60 + ".b-c", ".".join(["ab" * 30] * 4)],
     ),
+    "addresses with a length": (
+        {"type": "array", "items": {"type": "string", "format": "email", "minLength": 3, "maxLength": 60}},
+        [["a@b", "john.doe@example.com"], ['"of two \\" words"@example.org', "x" * 40 + "@[127.0.0.1]"]],
+    ),
+    "more characters than a pattern asks for": (
+        {
+            "type": "array",
+            "items": {"type": "string", "pattern": "^[a-zé]+( [a-z]+)*$", "minLength": 9, "maxLength": 60},
+        },
+        [["two words", "the words of a résumé"[:14]], ["a" * 9, "ééééééééé"]],
+    ),
+    "escapes and a length": (
+        {
+            "type": "array",
+            "items": {"type": "string", "pattern": '^(?:\\\\|"|数|xy)*$', "minLength": 2, "maxLength": 64},
+        },
+        [['xy\\"数', '""' * 12], ["数数", "xy" * 20 + "\\\\"]],
+    ),
     "lines of any characters": (
         {"type": "array", "items": {"type": "string", "pattern": "^.+?$"}},
         [["a “line” — of 数量 and 🙂, ok", "e\u0301\u2027x\ufeff"], ["\ufffd\ud7ff\ue000"]],
