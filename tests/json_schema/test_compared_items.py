@@ -17,6 +17,7 @@ import jsonschema
 import pytest
 
 from grammask import _core
+from support.random_text import random_text
 from support.schema_fuzz import LONG_NUMBER, compiled
 
 TEXTS = ["0", "1", "1.0", '"a"', "null", "[1]", '{"x":1,"y":2}', '{"y":2,"x":1}']
@@ -83,28 +84,6 @@ def instances() -> Iterator[tuple[str, Any, bool]]:
 INSTANCES = list(instances())
 
 
-def generated(constraint: _core.Compiled, random_: random.Random) -> bytes:
-    """A random text; a long one is ended by the shortest completion, once there is one that repeats no object."""
-    matcher = constraint.matcher()
-    text = bytearray()
-    while not (matcher.is_complete and random_.random() < 0.5):
-        allowed = matcher.next_bytes()
-        if not allowed:
-            assert matcher.is_complete, f"dead end after {bytes(text)!r}"
-            break
-        if len(text) > LONG:
-            tokens = matcher.shortest_completion()
-            if tokens is not None:
-                return bytes(text) + bytes(tokens)
-            assert len(text) < 10 * LONG, f"no completion after {bytes(text)!r}"
-        closing = [byte for byte in allowed if byte in b'"]}']
-        plain = [byte for byte in allowed if 0x21 <= byte < 0x7F and byte != 0x5C]
-        byte = random_.choice(closing if closing and random_.random() < 0.5 else plain or list(allowed))
-        assert matcher.accept_bytes(bytes([byte]))
-        text.append(byte)
-    return bytes(text)
-
-
 @pytest.mark.parametrize("seed", SEEDS)
 def test_small_arrays_are_judged_as_by_jsonschema(byte_vocabulary: _core.Vocabulary, seed: int) -> None:
     schema = Schemas(seed).schema()
@@ -122,6 +101,7 @@ def test_small_arrays_are_judged_as_by_jsonschema(byte_vocabulary: _core.Vocabul
             assert not accepted, (schema, text)
     random_ = random.Random(seed)
     for _ in range(WALKS if constraint is not None else 0):
-        written = generated(constraint, random_)
+        # There is a completion once there is one that repeats no object.
+        written = random_text(constraint.matcher(), random_, long=LONG, longest=10 * LONG)
         if not LONG_NUMBER.search(written):
             assert validator.is_valid(json.loads(written)), (schema, written)

@@ -22,32 +22,13 @@ import pytest
 from grammask import _core
 from grammask.constraints.json_schema import JsonSchema
 from grammask.engine.errors import ConstraintError
+from support.random_text import random_text
 from support.schema_fuzz import LONG_NUMBER
 
 FILE = "maskbench-dev.jsonl.gz"
 STRIDE = 120
 WALKS = 3
 LONG = 600
-
-
-def walk(matcher: _core.Matcher, random_: random.Random) -> bytes:
-    """A random text of the constraint."""
-    text = bytearray()
-    while not (matcher.is_complete and random_.random() < 0.5):
-        allowed = matcher.next_bytes()
-        if not allowed:
-            assert matcher.is_complete, f"dead end after {bytes(text)!r}"
-            break
-        if len(text) > LONG:
-            tokens = matcher.shortest_completion()
-            assert tokens is not None, f"no completion after {bytes(text)!r}"
-            return bytes(text) + bytes(tokens)
-        closing = [byte for byte in allowed if byte in b'"]}']
-        plain = [byte for byte in allowed if 0x21 <= byte < 0x7F and byte != 0x5C]
-        byte = random_.choice(closing if closing and random_.random() < 0.6 else plain or list(allowed))
-        assert matcher.accept_bytes(bytes([byte]))
-        text.append(byte)
-    return bytes(text)
 
 
 def judges(schema: Any) -> list[Any]:
@@ -85,7 +66,7 @@ def test_walks_end_in_instances(data_dir: Path, byte_vocabulary: _core.Vocabular
             continue
         known = judges(schema)
         for seed in range(WALKS):
-            text = walk(compiled.matcher(), random.Random(seed))
+            text = random_text(compiled.matcher(), random.Random(seed), closing=0.6, long=LONG)
             check = compiled.matcher()
             assert check.accept_bytes(text), case["id"]
             assert check.is_complete, case["id"]

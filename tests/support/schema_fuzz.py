@@ -20,6 +20,7 @@ from grammask import _core
 from grammask.constraints.json_schema import JsonSchema
 from grammask.engine.errors import ConstraintError, ConstraintSyntaxError, UnsatisfiableConstraint
 from support.property_order import Order
+from support.random_text import random_byte
 
 DRAFTS: dict[str, tuple[Any, Any]] = {
     "https://json-schema.org/draft/2020-12/schema": (
@@ -251,9 +252,7 @@ def words(constraint: _core.Compiled, random_: random.Random, count: int) -> Ite
             if not allowed:
                 assert matcher.is_complete, f"dead end after {bytes(text)!r}"
                 break
-            closing = [byte for byte in allowed if byte in b'"]}']
-            printable = [byte for byte in allowed if 0x21 <= byte < 0x7F and byte != 0x5C]
-            byte = random_.choice(closing if closing and random_.random() < 0.4 else printable or list(allowed))
+            byte = random_byte(allowed, random_, closing=0.4)
             assert matcher.accept_bytes(bytes([byte]))
             text.append(byte)
             if len(text) > 2_000:
