@@ -13,10 +13,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 # A slow machine is not a wrong result. In CI hypothesis draws the same examples each time.
-settings.register_profile("grammask", deadline=None, print_blob=True, derandomize=bool(os.environ.get("CI")))
+settings.register_profile(
+    "grammask",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    print_blob=True,
+    derandomize=bool(os.environ.get("CI")),
+)
 settings.load_profile("grammask")
 
 

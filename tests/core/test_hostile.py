@@ -146,7 +146,7 @@ def test_counts_beyond_32_bits(b: _core.Builder) -> None:
 
 
 def test_nested_counts_within_limits(vocabulary: _core.Vocabulary) -> None:
-    b = _core.Builder(vocabulary, max_expressions=50_000, max_seconds=5.0)
+    b = _core.Builder(vocabulary, max_expressions=50_000, max_seconds=600)
     e = b.byte_set([(97, 98)])
     for _ in range(5):
         e = b.repeat(b.concat([e, b.optional(b.literal(b"a"))]), 0, 100_000)

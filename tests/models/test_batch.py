@@ -224,16 +224,28 @@ def test_a_seed_draws_what_it_draws_from_the_model_itself(kind: str) -> None:
 def test_sessions_share_passes_and_free_their_slots() -> None:
     model = tiny("llama")
     with ConcurrentModel(model, prompt_piece=32) as shared:
-        batch: Any = shared._worker._batch
+        worker: Any = shared._worker
+        batch = worker._batch
         sizes: list[int] = []
-        forward = batch.forward
-        batch.forward = lambda unread: sizes.append(sum(map(len, unread.values()))) or forward(unread)
+        forward, order = batch.forward, worker._order
         sessions = [shared.session() for _ in range(8)]
-        barrier = threading.Barrier(8)
+        come = threading.Semaphore(0)
         rows: dict[int, Any] = {}
 
+        def reading(unread: dict[int, Any]) -> Any:
+            if not sizes:  # the first pass takes until all sequences have come
+                for _ in sessions:
+                    come.acquire()
+            sizes.append(sum(map(len, unread.values())))
+            return forward(unread)
+
+        def ordering(wanted: Any) -> None:
+            order(wanted)
+            come.release()
+
+        batch.forward, worker._order = reading, ordering
+
         def run(number: int) -> None:
-            barrier.wait()
             for length in (100, 1, 1, 1):
                 rows[number] = sessions[number].forward(list(range(length)))
 

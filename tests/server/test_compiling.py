@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import time
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import httpx
 import pytest
 
 import grammask
@@ -23,10 +24,16 @@ def wanted(key: str, build: Any, size: int = 10) -> Wanted:
     return Wanted("regex", build, key, size, "guided_regex")
 
 
+@pytest.fixture
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is small is compiled in the quick lane on slow machines as well."""
+    monkeypatch.setattr("grammask.server.compiling.QUICK_SECONDS", 60)
+
+
 def cache(**changes: Any) -> tuple[CompileCache, Metrics]:
     metrics = Metrics()
     options = {"max_entries": 2, "max_bytes": 1000, "metrics": metrics, **changes}
-    limits = grammask.Limits(expressions=20_000, seconds=0.5)
+    limits = grammask.Limits(expressions=20_000, seconds=60)
     return CompileCache(byte_vocabulary(), limits, **options), metrics
 
 
@@ -34,6 +41,7 @@ def count(metrics: Metrics, event: str) -> float:
     return float(metrics.compile_cache.labels(event)._value.get())
 
 
+@pytest.mark.usefixtures("patience")
 def test_hits_misses_and_eviction() -> None:
     made: list[str] = []
 
@@ -64,6 +72,7 @@ def slow(name: str) -> dict[str, Any]:
     return {"oneOf": [{"properties": patterns, "minProperties": i} for i in range(4)]}
 
 
+@pytest.mark.usefixtures("patience")
 def test_what_compiles_slowly_is_kept_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     """It shares no states with others, answers all the same, and is let go when such constraints take much memory."""
     monkeypatch.setattr("grammask.server.compiling.QUICK_EXPRESSIONS", 200)
@@ -94,6 +103,7 @@ def test_what_compiles_slowly_is_kept_apart(monkeypatch: pytest.MonkeyPatch) -> 
     asyncio.run(run())
 
 
+@pytest.mark.usefixtures("patience")
 def test_refusals_are_kept() -> None:
     made: list[int] = []
 
@@ -116,17 +126,24 @@ def test_refusals_are_kept() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.usefixtures("patience")
 def test_who_hangs_up_does_not_end_it_for_others() -> None:
+    building, left = threading.Event(), threading.Event()
+
     def build() -> Any:
-        time.sleep(0.2)
+        building.set()
+        left.wait()
         return grammask.Regex("a")
 
     async def run() -> None:
         kept, _ = cache()
         leaving = asyncio.ensure_future(kept.get(wanted("a", build)))
         staying = asyncio.ensure_future(kept.get(wanted("a", build)))
-        await asyncio.sleep(0.05)
+        await asyncio.to_thread(building.wait)
         leaving.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await leaving
+        left.set()
         assert (await staying).matcher().accept_bytes(b"a")
         kept.close()
 
@@ -181,6 +198,11 @@ HOSTILE: dict[str, dict[str, Any]] = {
 }
 
 
+def refused_for_good(answer: httpx.Response) -> bool:
+    """And not because no completion was found in time: the search for one goes on with the next request."""
+    return answer.status_code == 400 and answer.json()["error"]["param"] != "max_tokens"
+
+
 def test_slow_masks_end_an_output_and_refuse_its_constraint(monkeypatch: pytest.MonkeyPatch) -> None:
     """Others wait for masks in every step, so an output may not spend much on them."""
     monkeypatch.setattr("grammask.server.scheduler.scheduler.SLOW_MASKS", 0.0)
@@ -213,8 +235,9 @@ def test_a_mask_that_is_given_up_ends_its_output_alone(monkeypatch: pytest.Monke
         assert server.service.scheduler.live_sequences == 0
 
 
-def test_hostile_constraints_do_not_stop_the_others() -> None:
+def test_hostile_constraints_do_not_stop_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every hostile constraint is answered, by a refusal or an output; honest requests get theirs meanwhile."""
+    monkeypatch.setattr("grammask.server.compiling.MAX_SLOW", len(HOSTILE) + 1)  # on slow machines all are slow
     with served(random_model(), compile_seconds=1.0, mask_seconds=0.5, max_schema_bytes=300_000) as server:
         with ThreadPoolExecutor(8) as clients:
             hostile = {name: clients.submit(server.chat, max_tokens=60, **fields) for name, fields in HOSTILE.items()}
@@ -224,16 +247,15 @@ def test_hostile_constraints_do_not_stop_the_others() -> None:
             answers = {name: answer.result() for name, answer in hostile.items()}
         for name, answer in answers.items():
             assert answer.status_code in (200, 400), (name, answer.text[:500])
-            if answer.status_code == 400:
+            if refused_for_good(answer):
                 error = answer.json()["error"]
-                about_constraint = error["code"].endswith(("_constraint", "too_large", "error"))
-                assert about_constraint or error["param"] == "max_tokens", (name, answer.text[:500])
+                assert error["code"].endswith(("_constraint", "too_large", "error")), (name, error)
         # Sent again, refusals come from the cache.
         metrics = server.service.metrics
         before = count(metrics, "miss")
         for name, fields in HOSTILE.items():
             # What was answered may be refused now: masks that were below the limit once may be above it later.
-            again = server.chat(max_tokens=60, **fields).status_code
-            assert again == 400 or (again, answers[name].status_code) == (200, 200), name
+            possible = [400] if refused_for_good(answers[name]) else [200, 400]
+            assert server.chat(max_tokens=60, **fields).status_code in possible, name
         assert count(metrics, "miss") == before
         assert server.service.scheduler.live_sequences == 0

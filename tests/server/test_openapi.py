@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from support.server import Served, random_model, served
+from support.server import Served, random_model, served, until
 
 schemathesis = pytest.importorskip("schemathesis")
 
@@ -31,5 +31,5 @@ def test_answers_are_as_the_document_says(server: Served, tmp_path: Path) -> Non
     options = ["--seed", "1", "--generation-database", "none", "--suppress-health-check", "all", "--no-color"]
     done = subprocess.run([*command, *options], capture_output=True, text=True, timeout=600, cwd=tmp_path, check=False)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
-    assert server.service.open_generations == 0
+    until(lambda: server.service.open_generations == 0)
     assert server.get("/health").json() == {"status": "ok", "running": 0, "waiting": 0}

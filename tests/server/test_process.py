@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import re
 import signal
-import socket
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -35,31 +38,48 @@ def slow(tokens):
     return np.eye(258)[ord("a")] * 30
 
 model = FunctionModel(byte_vocabulary(), slow, chat=lambda m: str(m[-1]["content"]), name="slow")
-settings = ServerSettings(model="slow", port=int(sys.argv[2]), shutdown_timeout=30, log_format="json")
+settings = ServerSettings(model="slow", port=0, shutdown_timeout=30, log_format="json")
 set_up_logging("json", "info")
 run(create_app(Service(model, settings)), settings)
 """
 
 
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
+@contextmanager
+def slow_server() -> Iterator[subprocess.Popen[str]]:
+    tests = str(Path(__file__).parents[1])
+    process = subprocess.Popen([sys.executable, "-c", SERVER, tests], stderr=subprocess.PIPE, text=True)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def logged(process: subprocess.Popen[str], beginning: str) -> str:
+    """The next message of the log that begins so."""
+    assert process.stderr is not None
+    for line in process.stderr:
+        message = str(json.loads(line)["message"])
+        if message.startswith(beginning):
+            return message
+    raise AssertionError(f"the server ended before it logged {beginning!r}")
+
+
+@contextmanager
+def answer_of(process: subprocess.Popen[str], max_tokens: int) -> Iterator[httpx.Response]:
+    """A stream."""
+    address = re.search("http://[^ ]+", logged(process, "Uvicorn running on "))
+    assert address
+    body = {"model": "slow", "messages": [{"role": "user", "content": "x"}], "max_tokens": max_tokens, "stream": True}
+    with httpx.stream("POST", address[0] + "/v1/chat/completions", json=body, timeout=60) as answer:
+        yield answer
 
 
 @pytest.mark.parametrize("signal_number", [signal.SIGTERM, signal.SIGINT])
 def test_streams_are_finished_before_it_ends(signal_number: int) -> None:
-    port = free_port()
-    tests = str(Path(__file__).parents[1])
-    process = subprocess.Popen(
-        [sys.executable, "-c", SERVER, tests, str(port)], stderr=subprocess.PIPE, text=True, env={**os.environ}
-    )
-    try:
-        url = f"http://127.0.0.1:{port}"
-        _wait(url, process)
-        body = {"model": "slow", "messages": [{"role": "user", "content": "x"}], "max_tokens": 60, "stream": True}
+    with slow_server() as process:
         text = last = ""
-        with httpx.stream("POST", url + "/v1/chat/completions", json=body, timeout=60) as answer:
+        with answer_of(process, 60) as answer:
             for number, line in enumerate(answer.iter_lines()):
                 if number == 4:
                     process.send_signal(signal_number)
@@ -68,43 +88,30 @@ def test_streams_are_finished_before_it_ends(signal_number: int) -> None:
                 last = line or last
         assert text == "a" * 60
         assert last == "data: [DONE]"
-        assert process.wait(30) == 0
+        assert process.wait(60) == 0
         assert process.stderr is not None
-        logged = [json.loads(line) for line in process.stderr]
-        assert [entry["message"].split(":")[0] for entry in logged if "stop" in entry["message"]] == [
+        entries = [json.loads(line) for line in process.stderr]
+        assert [entry["message"].split(":")[0] for entry in entries if "stop" in entry["message"]] == [
             "stopping",
             "stopped",
         ]
-        [request] = [entry for entry in logged if entry["message"] == "POST /v1/chat/completions"]
+        [request] = [entry for entry in entries if entry["message"] == "POST /v1/chat/completions"]
         assert request["completion_tokens"] == 60
-    finally:
-        process.kill()
-        process.wait()
 
 
 def test_who_does_not_want_to_wait() -> None:
     """A second Ctrl-C ends the server at once."""
-    port = free_port()
-    tests = str(Path(__file__).parents[1])
-    process = subprocess.Popen([sys.executable, "-c", SERVER, tests, str(port)], stderr=subprocess.PIPE, text=True)
-    try:
-        url = f"http://127.0.0.1:{port}"
-        _wait(url, process)
-        body = {"model": "slow", "messages": [{"role": "user", "content": "x"}], "max_tokens": 4000, "stream": True}
+    with slow_server() as process:
         ended = False
-        with httpx.stream("POST", url + "/v1/chat/completions", json=body, timeout=60) as answer:
-            try:
-                for number, line in enumerate(answer.iter_lines()):
-                    ended = line == "data: [DONE]"
-                    if number in (4, 12):
-                        process.send_signal(signal.SIGINT)
-            except httpx.RemoteProtocolError:
-                pass
+        with answer_of(process, 4000) as answer, contextlib.suppress(httpx.RemoteProtocolError):
+            for number, line in enumerate(answer.iter_lines()):
+                ended = line == "data: [DONE]"
+                if number == 4:
+                    process.send_signal(signal.SIGINT)
+                    logged(process, "stopping")
+                    process.send_signal(signal.SIGINT)
         assert not ended
-        assert process.wait(30) == 1 or process.returncode == -signal.SIGINT  # the interrupt that was not caught
-    finally:
-        process.kill()
-        process.wait()
+        assert process.wait(60) == 1 or process.returncode == -signal.SIGINT  # the interrupt that was not caught
 
 
 @pytest.mark.parametrize(
@@ -129,16 +136,3 @@ def test_wrong_settings(arguments: list[str], environment: dict[str, str], messa
     assert done.returncode == 2
     assert message in done.stderr
     assert done.stdout == ""
-
-
-def _wait(url: str, process: subprocess.Popen[str]) -> None:
-    import time
-
-    for _ in range(600):
-        assert process.poll() is None, "the server ended"
-        try:
-            if httpx.get(url + "/health", timeout=2).status_code == 200:
-                return
-        except httpx.HTTPError:
-            time.sleep(0.05)
-    raise AssertionError("the server did not start")

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-import socket
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,9 +22,8 @@ class Server:
         url: of its API, ``http://.../v1``.
     """
 
-    def __init__(self, port: int, log: Path) -> None:
-        self.root = f"http://127.0.0.1:{port}"
-        self.url = f"{self.root}/v1"
+    def __init__(self, root: str, log: Path) -> None:
+        self.url = f"{root}/v1"
         self._log = log
         self._seen = 0
 
@@ -45,30 +41,22 @@ class Server:
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     command = os.environ.get("GRAMMASK_COMMAND") or str(Path(sys.executable).with_name("grammask"))
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
     log = tmp_path_factory.mktemp("server") / "log.txt"
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [command, "serve", "--model", "smollm2", "--port", str(port)], stdout=output, stderr=subprocess.STDOUT
+            [command, "serve", "--model", "smollm2", "--port", "0"], stdout=output, stderr=subprocess.STDOUT
         )
-    server = Server(port, log)
     try:
-        _wait_until_ready(process, server, log)
-        yield server
+        yield Server(_address(process, log), log)
     finally:
         process.terminate()
         process.wait(60)
 
 
-def _wait_until_ready(process: subprocess.Popen[bytes], server: Server, log: Path) -> None:
-    for _ in range(600):
-        if process.poll() is not None:
-            break
-        try:
-            with urllib.request.urlopen(f"{server.root}/health", timeout=5):
-                return
-        except (urllib.error.URLError, OSError):
-            time.sleep(0.5)
+def _address(process: subprocess.Popen[bytes], log: Path) -> str:
+    """Where the server says that it runs, once it does."""
+    while process.poll() is None:
+        if found := re.search(r"running on (http://\S+)", log.read_text(errors="replace")):
+            return found[1]
+        time.sleep(0.1)
     pytest.fail(f"the server did not start:\n{log.read_text(errors='replace')[-4000:]}")
